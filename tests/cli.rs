@@ -30,7 +30,7 @@ fn wrong_flags_are_usage_errors() {
     refused(["--budget", "2m", "--frobnicate"], 2, &["--frobnicate"]);
     refused(["--budget", "2m", "--n", "0"], 2, &["--n"]);
     refused(["--budget", "2m", "--blas", "/no/such/libblas.so"], 2, &["/no/such/libblas.so"]);
-    refused(["--budget", "2m", "--resume", "x"], 2, &["--resume"]);
+    refused(["--budget", "2m", "--resume", "x"], 2, &["--resume", "its budget", "--warm-start DIR"]);
     refused(["--budget", "2m", "--until-gain", "0"], 2, &["--until-gain", "'0' is not a gain", "0.5%"]);
     refused(["--until-gain", "1%", "--resume", "x"], 2, &["--until-gain", "--resume"]);
 }

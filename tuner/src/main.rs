@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::Parser;
 use objectives::real::guard;
 use tuner::agents::agent;
 use tuner::cli::{Cli, Command};
@@ -36,7 +35,7 @@ fn main() -> ExitCode {
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }
-    let cli = Cli::parse();
+    let cli = Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let done = match cli.command {
         None => commands::tune::tune(&cli.tune),
         Some(Command::Tune(args)) => commands::tune::tune(&args),

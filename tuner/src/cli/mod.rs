@@ -18,12 +18,14 @@ mod values;
 pub mod watch;
 pub mod weights;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use ::space::{DeviceRequest, KernelChoice, Share};
 use clap::builder::PossibleValuesParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use hpl::plan::windows::Windows;
 
@@ -118,6 +120,23 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the pages of the manual: hpl-tune, each of its commands, xhpl
     Man(ManArgs),
+}
+
+impl Cli {
+    /// What `arguments` ask for.
+    ///
+    /// # Errors
+    /// Arguments that the program does not have or that exclude each other.
+    pub fn of(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments).map_err(|mut error| {
+            if error.kind() == ErrorKind::ArgumentConflict && error.to_string().contains("--resume") {
+                let tip = "a session that is continued keeps its flags and its budget; for more time, start another one with \
+                           --warm-start DIR";
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+            error
+        })
+    }
 }
 
 /// Flags of `tune`.
