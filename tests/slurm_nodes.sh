@@ -10,11 +10,11 @@
 # One "bubble" of PID+mount+network+UTS+IPC namespaces holds all: bridge, munged, slurmctld and, per node, a
 # network+UTS+mount namespace with eth0=10.98.0.<i> and a slurmd. Nothing appears in the machine's own network, /run,
 # /etc; killing the bubble's PID 1 makes the kernel kill all that ever started inside. Files: only under $DIR.
-# Settings: SLURM_NODES (4), SLURM_NODES_CPUS (1, claimed per node, and what it is bound to), SLURM_NODES_DIR,
-# SLURM_NODES_TTL (3600 s), SLURM_NODES_EXTRA (more lines for slurm.conf; the last value of a key counts).
+# Settings: SLURM_NODES (4), SLURM_NODES_CPUS (1, claimed per node, and what it is bound to), SLURM_NODES_SMT (1, threads that a
+# core claims to have), SLURM_NODES_DIR, SLURM_NODES_TTL (3600 s), SLURM_NODES_EXTRA (more lines for slurm.conf; the last value of a key counts).
 # The nodes take turns on this machine's CPUs, and each has an equal part of its memory.
 set -euo pipefail
-N=${SLURM_NODES:-4} CPUS=${SLURM_NODES_CPUS:-1} TTL=${SLURM_NODES_TTL:-3600}
+N=${SLURM_NODES:-4} CPUS=${SLURM_NODES_CPUS:-1} SMT=${SLURM_NODES_SMT:-1} TTL=${SLURM_NODES_TTL:-3600}
 DIR=$(realpath -m "${SLURM_NODES_DIR:-${TMPDIR:-/tmp}/slurm_nodes}")
 SELF=$(realpath "$0") CG=/sys/fs/cgroup/freezer/slurm_nodes.$(cksum <<< "$DIR" | cut -d' ' -f1)
 die() { echo "slurm_nodes: $*" >&2; exit 1; }
@@ -67,7 +67,7 @@ SlurmdTimeout=15
 KillWait=5
 UnkillableStepTimeout=120
 SchedulerParameters=batch_sched_delay=0
-NodeName=n[1-$N] NodeAddr=10.98.0.[1-$N] CPUs=$CPUS RealMemory=$(($(awk '/^MemTotal/ { print $2 }' /proc/meminfo) / 1024 / N)) State=UNKNOWN
+NodeName=n[1-$N] NodeAddr=10.98.0.[1-$N] CPUs=$((CPUS * SMT)) Sockets=1 CoresPerSocket=$CPUS ThreadsPerCore=$SMT RealMemory=$(($(awk '/^MemTotal/ { print $2 }' /proc/meminfo) / 1024 / N)) State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 ${SLURM_NODES_EXTRA:-}
 CONF
@@ -119,5 +119,5 @@ case "${1:-}" in
   boot) inside "$SELF" _boot "$2" ;;
   status) alive && "$SELF" run sinfo -N -o '%N %T %C' ;;
   stop) stop ;;
-  *) sed -n '2,13p' "$SELF"; exit 2 ;;
+  *) sed -n '2,14p' "$SELF"; exit 2 ;;
 esac

@@ -17,7 +17,8 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
     ("mpirun", "mpirun -np {np} --map-by slot:PE={threads} --bind-to core"),
     ("mpiexec", "mpiexec -n {np}"),
     // A step waits neither for a step that is left on a crashed node, nor for the step in which this program runs.
-    ("srun", "srun --overlap --ntasks={np} --cpus-per-task={threads} --cpu-bind=cores"),
+    // Slurm counts logical CPUs, of which a core may have several.
+    ("srun", "srun --overlap --ntasks={np} --cpus-per-task={cpus} --cpu-bind=cores"),
     ("flux", "flux run --ntasks={np} --cores-per-task={threads}"),
     ("aprun", "aprun -n {np} -d {threads}"),
 ];
@@ -53,13 +54,16 @@ pub fn says_processes(words: &[String]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MpiJob {
-    /// One of [`LAUNCHERS`], or the words of one with `{np}` and `{threads}`.
+    /// One of [`LAUNCHERS`], or the words of one with `{np}`, and `{threads}` or `{cpus}`, the logical CPUs of a rank.
     pub launcher: String,
     /// The program, built for the launcher's MPI library: a path, or a name on the search path.
     pub program: PathBuf,
     /// Threads of a rank at most, the cores of a node; `None` for all cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_threads: Option<usize>,
+    /// Logical CPUs of a core, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus_per_core: Option<usize>,
     /// File of the cluster that `program` simulates; `None` for real runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<PathBuf>,
@@ -75,7 +79,15 @@ impl MpiJob {
     /// Ranks of `program` by a launcher, of as many threads as there are cores.
     pub fn new(launcher: &str, program: PathBuf) -> Self {
         let launcher = launcher.to_owned();
-        Self { launcher, program, most_threads: None, simulated: None, nodes: Vec::new(), slurm_clock: None }
+        Self {
+            launcher,
+            program,
+            most_threads: None,
+            cpus_per_core: None,
+            simulated: None,
+            nodes: Vec::new(),
+            slurm_clock: None,
+        }
     }
 
     /// The same with its ranks on `nodes` alone; the same where none is named.
@@ -121,8 +133,11 @@ impl MpiJob {
 
     /// The words of the launcher for `candidate`.
     fn launch(&self, candidate: &Candidate) -> Vec<OsString> {
-        let (ranks, threads) = (candidate.hpl.ranks().to_string(), candidate.engine.threads.to_string());
-        let filled = |word: String| word.replace("{np}", &ranks).replace("{threads}", &threads).into();
+        let threads = candidate.engine.threads;
+        let cpus = threads * self.cpus_per_core.unwrap_or(1);
+        let holes = [("{np}", candidate.hpl.ranks()), ("{threads}", threads), ("{cpus}", cpus)];
+        let filled =
+            |word: String| holes.iter().fold(word, |word, (hole, value)| word.replace(hole, &value.to_string())).into();
         let mut launcher = words(&self.launcher);
         if let Some(placed_by) = PlacedBy::of(&launcher).filter(|_| !self.nodes.is_empty()) {
             let each = candidate.hpl.ranks().div_ceil(self.nodes.len()) * candidate.engine.threads;
@@ -153,7 +168,8 @@ impl MpiJob {
         };
         let placed_by = if in_slurm { PlacedBy::Slurm } else { placed_by? };
         placed_by.keep_to(&mut launcher, nodes, 1);
-        let filled = |word: String| word.replace("{np}", &count).replace("{threads}", "1").into();
+        let filled =
+            |word: String| word.replace("{np}", &count).replace("{threads}", "1").replace("{cpus}", "1").into();
         Some(launcher.into_iter().map(filled).chain(command.iter().cloned()).collect())
     }
 }
@@ -246,8 +262,12 @@ mod tests {
     fn a_job_has_its_ranks_and_their_threads() {
         let job = MpiJob::new("srun", "/opt/xhpl".into());
         let engine = EngineParams { threads: 8, ..EngineParams::default() };
-        let words = job.command(&Candidate { hpl: HplParams::baseline(1000, 4, 3), engine });
+        let candidate = Candidate { hpl: HplParams::baseline(1000, 4, 3), engine };
+        let words = job.command(&candidate);
         assert_eq!(words, ["srun", "--overlap", "--ntasks=12", "--cpus-per-task=8", "--cpu-bind=cores", "/opt/xhpl"]);
+        // Two logical CPUs on each core.
+        let job = MpiJob { cpus_per_core: Some(2), ..job };
+        assert!(job.command(&candidate).contains(&"--cpus-per-task=16".into()), "{job:?}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::tune::rows;
 pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     nodes: usize,
+    /// Threads that each core claims to have.
+    smt: usize,
     more: &'static str,
     _alone: MutexGuard<'static, ()>,
 }
@@ -37,8 +39,12 @@ impl Cluster {
 
     /// The same with more lines of slurm.conf.
     pub(crate) fn start_with(nodes: usize, more: &'static str) -> Self {
+        Self::start_of(nodes, 1, more)
+    }
+
+    fn start_of(nodes: usize, smt: usize, more: &'static str) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let cluster = Self { folder: tempfile::tempdir().unwrap(), nodes, more, _alone: alone };
+        let cluster = Self { folder: tempfile::tempdir().unwrap(), nodes, smt, more, _alone: alone };
         let started = cluster.script(&["start"]);
         assert!(started.status.success(), "{}{}", out(&started), err(&started));
         cluster
@@ -52,7 +58,7 @@ impl Cluster {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("tests/slurm_nodes.sh");
         let mut command = Command::new(script);
         command.args(words).current_dir(self.folder.path());
-        command.env("SLURM_NODES", self.nodes.to_string());
+        command.env("SLURM_NODES", self.nodes.to_string()).env("SLURM_NODES_SMT", self.smt.to_string());
         command.envs([("SLURM_NODES_CPUS", "1"), ("SLURM_NODES_TTL", "900"), ("SLURM_NODES_EXTRA", self.more)]);
         command.env("SLURM_NODES_DIR", self.folder.path().join("slurm")).output().unwrap()
     }
@@ -316,6 +322,18 @@ fn a_slow_node_is_named_and_the_nodes_are_not_accepted() {
     // Outside of a job there are no nodes to look at.
     let output = tune(["nodes"]);
     assert!(output.status.code() == Some(2) && err(&output).contains("salloc"), "{}", err(&output));
+}
+
+/// Slurm counts the threads of cores: a rank of one thread asks for the two of its core.
+#[test]
+#[ignore = "needs Slurm: tests/run --install"]
+fn ranks_ask_slurm_for_whole_cores() {
+    let cluster = Cluster::start_of(2, 2, "");
+    let folder = cluster.folder.path().join("run");
+    let said = cluster.printed(&cluster.submit(&format!("exec {}", session(&folder, "40s"))));
+    let rows = rows(&folder);
+    assert!(rows.iter().filter(|row| row.passed).count() >= 3, "{said}");
+    assert!(rows.iter().all(|row| row.threads == 1 && row.command.contains("--cpus-per-task=2")), "{said}");
 }
 
 /// By `srun`, and by `mpirun`.

@@ -16,9 +16,10 @@ use crate::progress::{ProgressPoint, traced};
 use crate::slurm_clock::SlurmClock;
 
 /// Placeholders that are filled for every engine.
-const PLACEHOLDERS: [&str; 19] = [
+const PLACEHOLDERS: [&str; 20] = [
     "np",
     "threads",
+    "cpus",
     "n",
     "nb",
     "p",
@@ -185,7 +186,8 @@ impl Foreign {
             |name: &Option<String>, usual: &str| folder.join(name.as_deref().unwrap_or(usual)).display().to_string();
         match name {
             "np" => hpl.ranks().to_string(),
-            "threads" => engine.threads.to_string(),
+            // How many logical CPUs a core has is not known of the nodes of other engines.
+            "threads" | "cpus" => engine.threads.to_string(),
             "n" => hpl.n.to_string(),
             "nb" => hpl.nb.to_string(),
             "p" => hpl.p.to_string(),

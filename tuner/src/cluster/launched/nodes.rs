@@ -36,6 +36,8 @@ pub(crate) struct Reached {
 struct FoundNode {
     host: String,
     cores: usize,
+    /// Logical CPUs of a core.
+    cpus_per_core: usize,
     memory_bytes: u64,
 }
 
@@ -48,7 +50,12 @@ impl Reached {
             found.iter().map(|node| node.host.clone()).filter(|host| !used.contains(host)).collect();
         // Where all are used, the words of the user are left as they are.
         let kept_to = if spares.is_empty() { Vec::new() } else { used.to_vec() };
-        let job = MpiJob { most_threads: nodes.iter().map(|node| node.cores).min(), nodes: kept_to, ..job.clone() };
+        let job = MpiJob {
+            most_threads: nodes.iter().map(|node| node.cores).min(),
+            cpus_per_core: each().map(|node| node.cpus_per_core).min().filter(|&cpus| cpus > 1),
+            nodes: kept_to,
+            ..job.clone()
+        };
         Self { job, nodes, hosts: used.to_vec(), spares }
     }
 }
@@ -182,10 +189,12 @@ fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<FoundNode> {
         let mut cores: Vec<usize> = ranks.iter().flat_map(|rank| rank.cores_allowed.iter().copied()).collect();
         cores.sort_unstable();
         cores.dedup();
-        let cores = cores.len().min(granted(index).unwrap_or(usize::MAX));
+        let granted = granted(index).unwrap_or(cores.len());
+        let cpus_per_core = granted / cores.len().max(1);
+        let cores = cores.len().min(granted);
         let free_bytes = ranks.iter().map(|rank| rank.memory_bytes).min().unwrap_or(0);
         let memory_bytes = free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX));
-        FoundNode { host: (*host).to_owned(), cores, memory_bytes }
+        FoundNode { host: (*host).to_owned(), cores, cpus_per_core, memory_bytes }
     });
     each.collect()
 }
@@ -250,6 +259,8 @@ mod tests {
             let hosts = ["n1", "n2", "n3", "n4"].map(str::to_owned);
             let reached = Reached::new(&job, &nodes(&found, allocation), &hosts);
             assert!(reached.job.nodes.is_empty() && reached.spares.is_empty());
+            // Eight logical CPUs are granted and four cores found: a rank asks for two CPUs for each of its threads.
+            assert_eq!(reached.job.cpus_per_core, (allocation.least_cpus() == Some(8)).then_some(2));
             reached.nodes.into_iter().map(of).collect::<Vec<_>>()
         };
         let two = [("n1…n2".to_owned(), 2, 4, 98), ("n3…n4".to_owned(), 2, 4, 50)];
