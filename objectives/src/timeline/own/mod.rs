@@ -240,7 +240,7 @@ impl<'a> PredictedRun<'a> {
             return (vec![0.0; variants.len()], layout);
         }
         let (model, threads) = (self.model, engine.threads.max(1));
-        let sampling = Sampling::new(self.candidate, layout, &self.slowness, self.model.network.is_free(), detail);
+        let sampling = self.sampling(layout, detail);
         let rates = model.book.of(threads);
         let shared = model.shared(self.candidate);
         let maker = Maker { sampling: &sampling, candidate: self.candidate, rates, shared, slowness: &self.slowness };

@@ -13,9 +13,6 @@ use hpl::plan::{ColumnStrips, PanelShape, Plan};
 use num_integer::lcm;
 use space::{Candidate, DeviceChoice};
 
-#[cfg(test)]
-mod tests;
-
 /// Size of the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SampleSize {
@@ -202,7 +199,7 @@ fn classes(candidate: &Candidate, slowness: &[f64]) -> Vec<Vec<usize>> {
     classes
 }
 
-/// A number for each key: that of the first one that is equal.
+/// A number for each key, the same for equal ones.
 fn numbered(keys: impl Iterator<Item = Vec<u64>>) -> Vec<usize> {
     let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
     keys.map(|key| {
@@ -226,3 +223,6 @@ fn chosen(steps: usize, depth: usize, kept: usize, turns: usize) -> Vec<(usize, 
     };
     (0..steps).step_by(stride).map(one).collect()
 }
+
+#[cfg(test)]
+mod tests;
