@@ -133,11 +133,8 @@ impl MpiJob {
 
     /// The words of the launcher for `candidate`.
     fn launch(&self, candidate: &Candidate) -> Vec<OsString> {
-        let threads = candidate.engine.threads;
-        let cpus = threads * self.cpus_per_core.unwrap_or(1);
-        let holes = [("{np}", candidate.hpl.ranks()), ("{threads}", threads), ("{cpus}", cpus)];
-        let filled =
-            |word: String| holes.iter().fold(word, |word, (hole, value)| word.replace(hole, &value.to_string())).into();
+        let (ranks, threads) = (candidate.hpl.ranks(), candidate.engine.threads);
+        let filled = |word: String| filled(word, ranks, threads, self.cpus_per_core.unwrap_or(1)).into();
         let mut launcher = words(&self.launcher);
         if let Some(placed_by) = PlacedBy::of(&launcher).filter(|_| !self.nodes.is_empty()) {
             let each = candidate.hpl.ranks().div_ceil(self.nodes.len()) * candidate.engine.threads;
@@ -168,10 +165,15 @@ impl MpiJob {
         };
         let placed_by = if in_slurm { PlacedBy::Slurm } else { placed_by? };
         placed_by.keep_to(&mut launcher, nodes, 1);
-        let filled =
-            |word: String| word.replace("{np}", &count).replace("{threads}", "1").replace("{cpus}", "1").into();
+        let filled = |word: String| filled(word, nodes.len(), 1, 1).into();
         Some(launcher.into_iter().map(filled).chain(command.iter().cloned()).collect())
     }
+}
+
+/// A word with the numbers of ranks, of threads and of logical CPUs of a rank in place of its placeholders.
+fn filled(word: String, ranks: usize, threads: usize, cpus_per_core: usize) -> String {
+    let holes = [("{np}", ranks), ("{threads}", threads), ("{cpus}", threads * cpus_per_core)];
+    holes.iter().fold(word, |word, (hole, value)| word.replace(hole, &value.to_string()))
 }
 
 /// The variable that names the folder of Open MPI's sessions; those of Open MPI 5 have folders of their own.
