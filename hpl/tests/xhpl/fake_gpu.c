@@ -8,7 +8,6 @@
  *   FAKE_GPU_SEED     seed of the order
  *   FAKE_GPU_DEVICES  number of devices (1)
  *   FAKE_GPU_BYTES    memory of each (1 GiB)
- *   FAKE_GPU_SHARED   shared memory of a block (64 KiB)
  *   FAKE_GPU_FAIL     NAME:K:STATUS, the K-th call of this function returns the status
  *   FAKE_GPU_LOG      file to which the end of the process appends what was not freed
  */
@@ -32,25 +31,23 @@ enum { NOT_TRANSPOSED = 0, UPPER = 1, LOWER = 0, NOT_UNIT = 0, UNIT = 1, LEFT = 
 /* The kernels, as functions of the host: each thread in turn. Blocks whose threads wait for each other have one; those of
  * hpl_factor, which wait for other blocks, are threads of the host. */
 static __thread uint64_t thread_x, thread_y, threads_x, threads_y, block, blocks;
-static __thread double *block_shared;
 #define KERNEL static void
 #define KERNEL_OF(threads) static void
 #define X thread_x
 #define X_COUNT threads_x
 #define Y thread_y
 #define Y_COUNT threads_y
-#define DEVICE static
+#define INLINE static inline
 #define SHARED
+#define ALIGNED
 #define THREAD ((u64)0)
 #define THREADS ((u64)1)
 #define BLOCK block
 #define BLOCKS blocks
 #define SYNC_THREADS()
-#define FENCE() __sync_synchronize()
-#define ADD_ONE(counter) __sync_fetch_and_add(counter, 1)
 #define WAIT_A_MOMENT() sched_yield()
 #define UNROLL
-#define DYNAMIC_SHARED(name) double *name = block_shared
+#define HELD (32 * 512)
 #include "../../src/backend/device/gpu/kernels.c"
 
 enum { OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, NOT_FOUND = 500,
@@ -73,8 +70,6 @@ static const char *setting(const char *name, const char *otherwise)
     const char *value = getenv(name);
     return value ? value : otherwise;
 }
-
-static int most_shared(void) { return atoi(setting("FAKE_GPU_SHARED", "65536")); }
 
 /* The status that FAKE_GPU_FAIL asks for in this call of `name`, else 0. */
 static int asked_failure(const char *name)
@@ -256,7 +251,7 @@ int NAME(cuDeviceTotalMem_v2, hipDeviceTotalMem)(size_t *bytes, int device)
 
 int NAME(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute, int device)
 {
-    *value = attribute == 75 ? 9 : attribute == 97 ? most_shared() : attribute == 16 ? 132 : 0;
+    *value = attribute == 75 ? 9 : attribute == 16 ? 132 : 0;
     return device < 0 ? INVALID_DEVICE : OK;
 }
 
@@ -545,8 +540,8 @@ static void run_scatter(const u64 *a) { hpl_scatter(U(0), a[1], P(2), a[3], a[4]
 static void run_generate(const u64 *a) { hpl_generate(U(0), U(1), P(2), a[3], a[4], a[5]); }
 static void run_row_sums(const u64 *a) { hpl_row_sums(P(0), a[1], P(2), P(3), a[4], a[5]); }
 static void run_check_rows(const u64 *a) { hpl_check_rows(U(0), U(1), U(2), P(3), a[4], P(5), P(6), a[7], a[8]); }
-static void run_factor(const u64 *a) { hpl_factor(P(0), a[1], a[2], a[3], a[4], P(5), P(6), (u64 *)a[7], P(8), a[9]); }
-static void run_interchange(const u64 *a) { hpl_interchange(P(0), a[1], a[2], P(3), a[4], a[5]); }
+static void run_factor(const u64 *a) { hpl_factor(P(0), a[1], a[2], a[3], a[4], P(5), P(6), (u64 *)a[7], a[8]); }
+static void run_interchange(const u64 *a) { hpl_interchange(P(0), a[1], a[2], P(3), a[4], a[5], a[6], a[7], a[8]); }
 static void run_permute(const u64 *a) { hpl_permute(U(0), a[1], P(2), a[3], a[4]); }
 static void run_check_cols(const u64 *a) { hpl_check_cols(U(0), U(1), U(2), a[3], P(4), P(5), a[6], a[7]); }
 
@@ -559,8 +554,8 @@ static const struct kernel { const char *name; void (*run)(const u64 *); int arg
     {"hpl_row_sums", run_row_sums, 6, {0, 2, 3, -1}},
     {"hpl_check_rows", run_check_rows, 9, {0, 3, 5, 6}},
     {"hpl_check_cols", run_check_cols, 8, {0, 1, 4, 5}},
-    {"hpl_factor", run_factor, 10, {0, 5, 6, 8}},
-    {"hpl_interchange", run_interchange, 6, {0, 3, -1, -1}},
+    {"hpl_factor", run_factor, 9, {0, 5, 6, 7}},
+    {"hpl_interchange", run_interchange, 9, {0, 3, -1, -1}},
     {"hpl_permute", run_permute, 5, {0, 2, -1, -1}},
 };
 
@@ -571,10 +566,7 @@ static void *run_block(void *given)
     const struct one_block *one = given;
     block = one->block;
     blocks = one->arguments[15];
-    block_shared = malloc(one->arguments[16] + 1);
-    poison(block_shared, one->arguments[16]);
     run_factor((const u64 *)one->arguments);
-    free(block_shared);
     return NULL;
 }
 
@@ -612,12 +604,6 @@ static void launch_work(const uint64_t *a)
         for (thread_x = 0; thread_x < threads_x; thread_x++) k->run((const u64 *)a);
 }
 
-int cuFuncSetAttribute(struct kernel *kernel, int attribute, int value)
-{
-    CALL("cuFuncSetAttribute");
-    return done(kernel && attribute == 8 && value <= most_shared() ? OK : INVALID_VALUE);
-}
-
 static const char image[] = "code of the fake";
 
 int NAME(cuModuleLoadData, hipModuleLoadData)(void **module, const void *code)
@@ -652,15 +638,14 @@ int NAME(cuLaunchKernel, hipModuleLaunchKernel)(const struct kernel *kernel, uns
                                                 void **extra)
 {
     CALL(NAME("cuLaunchKernel", "hipModuleLaunchKernel"));
-    if (!gx || !gy || gz != 1 || gy > 65535 || bx > 1024 || by != 1 || bz != 1 || shared > (unsigned)most_shared() || extra) return done(INVALID_VALUE);
-    if (kernel->run == run_factor && (gx > 256 || bx > MOST_THREADS)) return done(INVALID_VALUE);
+    if (!gx || !gy || gz != 1 || gy > 65535 || bx > 1024 || by != 1 || bz != 1 || shared || extra) return done(INVALID_VALUE);
+    if (kernel->run == run_factor && (gx > 256 || bx > FACTOR_THREADS)) return done(INVALID_VALUE);
     struct operation o = {.kind = WORK, .work = launch_work};
     for (int i = 0; i < kernel->arguments; i++) memcpy(&o.arguments[i], arguments[i], 8);
     o.arguments[12] = kernel - kernels;
     o.arguments[13] = (uint64_t)gx * bx;
     o.arguments[14] = gy;
     o.arguments[15] = gx;
-    o.arguments[16] = shared;
     queue(stream, o);
     return done(OK);
 }

@@ -77,21 +77,24 @@ pub(crate) struct FactorMemory<'a, M> {
     pub(crate) pivots: Block<'a, M>,
     /// For each column the pivot.
     pub(crate) values: Block<'a, M>,
-    /// One element, zero at first, by which the blocks of threads count.
-    pub(crate) arrived: Block<'a, M>,
-    /// At least [`factor_work`] elements.
+    /// At least [`factor_work`] elements: what blocks of threads send each other.
     pub(crate) work: Block<'a, M>,
+    /// Tag of what they send first; no two leaves have the same, and zeros have none of them.
+    pub(crate) round: u64,
 }
 
 /// Most columns that a device factors at once.
 pub(crate) const FACTOR_COLS: usize = 32;
 
+/// Rows of a panel that a block of threads has at most.
+pub(crate) const MOST_ROWS_OF_BLOCK: usize = 4096;
+
 /// Most rows that a device moves at once.
 pub(crate) const PERMUTED_ROWS: usize = space::workspace::DEVICE_PERMUTED_ROWS;
 
-/// Elements of [`FactorMemory::work`] for `blocks` blocks of threads.
-pub(crate) fn factor_work(blocks: usize) -> usize {
-    2 * (blocks * (2 + FACTOR_COLS) + FACTOR_COLS)
+/// Elements of [`FactorMemory::work`] for panels of at most `rows` rows by `blocks` blocks of threads, or as many as these rows need.
+pub(crate) fn factor_work(rows: usize, blocks: usize) -> usize {
+    4 * blocks.max(rows.div_ceil(MOST_ROWS_OF_BLOCK)) * (2 + FACTOR_COLS)
 }
 
 /// A device, used by the first thread of one rank. Operations are queued; an error of one is returned by the next wait of the host.
@@ -186,18 +189,28 @@ pub(crate) trait Device {
     }
 
     /// The at most [`FACTOR_COLS`] columns of `a`, whose first row is row `first` of the panel, ← L\U with partial pivoting within
-    /// these columns, by `blocks` blocks of threads.
-    fn factor(
-        &self,
-        stream: Stream,
-        a: Block<'_, Self::Memory>,
-        first: usize,
-        to: &FactorMemory<'_, Self::Memory>,
-        blocks: usize,
-    );
+    /// these columns.
+    fn factor(&self, stream: Stream, a: Block<'_, Self::Memory>, first: usize, to: &FactorMemory<'_, Self::Memory>);
 
     /// Row j ↔ row `pivots[j]` − `first`, for all j in order.
     fn interchange(&self, stream: Stream, pivots: Block<'_, Self::Memory>, first: usize, a: Block<'_, Self::Memory>);
+
+    /// Of `a`, whose columns from `left` on are L\U of as many columns as there are pivots: the exchange of rows of all other
+    /// columns, then U ← L1⁻¹ U of those to the right.
+    fn interchange_and_solve(
+        &self,
+        stream: Stream,
+        pivots: Block<'_, Self::Memory>,
+        first: usize,
+        a: Block<'_, Self::Memory>,
+        left: usize,
+    ) {
+        let (factored, right) = (pivots.rows, left + pivots.rows);
+        let cols = |start: usize, end: usize| a.sub(0, start, a.rows, end - start);
+        self.interchange(stream, pivots, first, cols(0, left));
+        self.interchange(stream, pivots, first, cols(right, a.cols));
+        self.trsm(stream, cols(left, right).top(factored), cols(right, a.cols).top(factored));
+    }
 
     /// For each of at most [`PERMUTED_ROWS`] pairs (i, k): row k of `a` ← row i, all rows being read first.
     fn permute(&self, stream: Stream, pairs: &[(usize, usize)], a: Block<'_, Self::Memory>);

@@ -1,13 +1,13 @@
 //! Panels factored by the device, in the matrix. One process row: all of a panel is on one device.
 //!
-//! The recursion is right-looking: NDIV parts of whole leaves of NBMIN columns. A leaf is one operation of the device. For the other
-//! columns follow the interchange of rows, the triangular solve and the product, as for the whole matrix. PFACT and RFACT do not act.
+//! The recursion is right-looking: NDIV parts of whole leaves of NBMIN columns. A leaf is one operation of the device, and so are, for
+//! the other columns, the interchange of rows with the triangular solve, and the product. PFACT and RFACT do not act.
 
 use std::ops::Range;
 
 use super::api::FACTOR_COLS;
 use super::fact_memory::DeviceFact;
-use super::{Block, Device, HostBlock, OnDevice, Stream, Wait};
+use super::{Block, Device, OnDevice, Stream, Wait};
 use crate::Error;
 use crate::comm::Comm;
 use crate::lu::fact::Fact;
@@ -33,34 +33,17 @@ impl<D: Device> PanelOnDevice<'_, D> {
     fn factor(&self, cols: Range<usize>) {
         if cols.len() <= self.leaf {
             let a = self.block(cols.start, &cols);
-            return self.device.factor(Stream::Fact, a, cols.start, &self.memory.of(&cols), self.memory.blocks);
+            return self.device.factor(Stream::Fact, a, cols.start, &self.memory.of_leaf(&cols));
         }
         let width = cols.len().div_ceil(self.ndiv).next_multiple_of(self.leaf);
         for start in cols.clone().step_by(width) {
             let part = start..cols.end.min(start + width);
+            let (pivots, left) = (self.memory.pivots(&part), start - cols.start);
             self.factor(part.clone());
-            self.update(&part, part.end..cols.end);
-            self.interchange(&part, cols.start..start);
-        }
-    }
-
-    /// The columns `rest` by the columns `part`, which are factored.
-    fn update(&self, part: &Range<usize>, rest: Range<usize>) {
-        if rest.is_empty() {
-            return;
-        }
-        self.interchange(part, rest.clone());
-        let (u, l1) = (self.block(part.start, &rest).top(part.len()), self.block(part.start, part).top(part.len()));
-        self.device.trsm(Stream::Fact, l1, u);
-        let (l2, c) = (self.block(part.end, part), self.block(part.end, &rest));
-        self.device.gemm(Stream::Fact, l2, u, c);
-    }
-
-    /// Exchanges the rows of the columns `of` as those of `part` have been.
-    fn interchange(&self, part: &Range<usize>, of: Range<usize>) {
-        if !of.is_empty() {
-            let pivots = self.memory.of(part).pivots;
-            self.device.interchange(Stream::Fact, pivots, part.start, self.block(part.start, &of));
+            self.device.interchange_and_solve(Stream::Fact, pivots, start, self.block(start, &cols), left);
+            let rest = part.end..cols.end;
+            let u = self.block(start, &rest).top(part.len());
+            self.device.gemm(Stream::Fact, self.block(part.end, &part), u, self.block(part.end, &rest));
         }
     }
 
@@ -74,8 +57,6 @@ impl<D: Device> OnDevice<'_, '_, D> {
     /// Queues the factorization of panel `k`, which is `a`, and where L stays in the matrix the inversion of its L1.
     pub(super) fn queue_fact(&self, a: Block<'_, D::Memory>, k: usize, recipe: &Recipe) {
         let (device, memory) = (&self.device, self.fact.as_ref().expect("the device factors panels"));
-        let whole = Block::dense(&memory.columns, 0, 3 * memory.nb, 1);
-        device.upload(Stream::Fact, HostBlock { msg: memory.zeros.clone(), at: 0, ld: 3 * memory.nb }, whole);
         let leaf = device.leaf_cols(a.rows, memory.blocks, recipe.nbmin.min(FACTOR_COLS));
         PanelOnDevice { device, memory, a, leaf, ndiv: recipe.ndiv }.factor(0..a.cols);
         if let Some(inverses) = memory.inverses() {

@@ -1,10 +1,11 @@
 //! Memory for panels that the device factors.
 
+use std::cell::Cell;
 use std::ops::Range;
 
-use super::api::{FactorMemory, factor_work};
+use super::api::{FACTOR_COLS, FactorMemory, factor_work};
 use super::inverse::L1Inverses;
-use super::{Block, Device};
+use super::{Block, Device, HostBlock, Stream};
 use crate::Error;
 use crate::comm::Msg;
 use crate::mat::Buffer;
@@ -12,12 +13,13 @@ use crate::sync::Arc;
 
 /// Memory for the factorization of a panel by the device.
 pub(crate) struct DeviceFact<D: Device> {
-    /// For each column of a panel the pivot row, then for each the pivot, then for each what a leaf counts with.
+    /// For each column of a panel the pivot row, then for each the pivot.
     pub(super) columns: D::Memory,
     pub(super) staged: D::Staging,
     work: D::Memory,
-    /// Zeros for `columns`.
-    pub(super) zeros: Msg,
+    work_len: usize,
+    /// Tag of the next leaf.
+    round: Cell<u64>,
     pub(super) nb: usize,
     /// Blocks of threads.
     pub(super) blocks: usize,
@@ -26,16 +28,27 @@ pub(crate) struct DeviceFact<D: Device> {
 }
 
 impl<D: Device> DeviceFact<D> {
-    /// Memory for panels of `nb` columns, factored by `blocks` blocks of threads. `inverses`: where no other process needs L of a panel.
+    /// Memory for panels of at most `rows × nb` elements, factored by `blocks` blocks of threads. `inverses`: where no other process
+    /// needs L of a panel.
     ///
     /// # Errors
     /// When there is not enough memory.
-    pub(super) fn new(device: &D, nb: usize, blocks: usize, inverses: Option<L1Inverses<D>>) -> Result<Self, Error> {
+    pub(super) fn new(
+        device: &D,
+        (rows, nb): (usize, usize),
+        blocks: usize,
+        inverses: Option<L1Inverses<D>>,
+    ) -> Result<Self, Error> {
+        let work_len = factor_work(rows, blocks);
+        let work = device.allocate(work_len)?;
+        let zeros = HostBlock { msg: Msg::new(Arc::new(Buffer::of(work_len)), 0..work_len), at: 0, ld: work_len };
+        device.upload(Stream::Fact, zeros, Block::dense(&work, 0, work_len, 1));
         Ok(Self {
-            columns: device.allocate(3 * nb)?,
+            columns: device.allocate(2 * nb)?,
             staged: device.staging(2 * nb)?,
-            work: device.allocate(factor_work(blocks))?,
-            zeros: Msg::new(Arc::new(Buffer::of(3 * nb)), 0..3 * nb),
+            work,
+            work_len,
+            round: Cell::new(1),
             nb,
             blocks,
             inverses,
@@ -47,14 +60,23 @@ impl<D: Device> DeviceFact<D> {
         self.inverses.as_ref()
     }
 
-    /// What a leaf finds and needs.
-    pub(super) fn of(&self, cols: &Range<usize>) -> FactorMemory<'_, D::Memory> {
-        let part = |part: usize, len: usize| Block::dense(&self.columns, part * self.nb + cols.start, len, 1);
+    /// What the next leaf finds and needs.
+    pub(super) fn of_leaf(&self, cols: &Range<usize>) -> FactorMemory<'_, D::Memory> {
+        let round = self.round.replace(self.round.get() + FACTOR_COLS as u64);
         FactorMemory {
-            pivots: part(0, cols.len()),
-            values: part(1, cols.len()),
-            arrived: part(2, 1),
-            work: Block::dense(&self.work, 0, factor_work(self.blocks), 1),
+            pivots: self.pivots(cols),
+            values: self.part(1, cols),
+            work: Block::dense(&self.work, 0, self.work_len, 1),
+            round,
         }
+    }
+
+    /// The pivot rows of some columns.
+    pub(super) fn pivots(&self, cols: &Range<usize>) -> Block<'_, D::Memory> {
+        self.part(0, cols)
+    }
+
+    fn part(&self, part: usize, cols: &Range<usize>) -> Block<'_, D::Memory> {
+        Block::dense(&self.columns, part * self.nb + cols.start, cols.len(), 1)
     }
 }

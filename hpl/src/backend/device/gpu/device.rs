@@ -13,9 +13,6 @@ use super::lists::KernelLists;
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory, PinnedRange};
 use crate::comm::Msg;
 
-/// Threads of a block of `hpl_factor`: `MOST_THREADS` there at most.
-pub(super) const FACTOR_THREADS: u32 = 512;
-
 /// A GPU with its streams. An operation that fails keeps later ones from being queued; the next wait of the host returns its error.
 pub(crate) struct GpuDevice {
     // Dropped in this order, after `drop` has waited for the device.
@@ -27,7 +24,7 @@ pub(crate) struct GpuDevice {
     kernels: GpuKernels,
     streams: [Handle; Stream::ALL.len()],
     /// Blocks of threads that are on the device at the same time, also if other ranks have as many.
-    most_blocks: usize,
+    pub(super) most_blocks: usize,
     failure: RefCell<Option<DeviceError>>,
     pub(super) gpu: Arc<Gpu>,
 }
@@ -106,13 +103,6 @@ impl GpuDevice {
             Some(error) => Err(error.clone()),
             None => outcome,
         }
-    }
-
-    /// Blocks of `hpl_factor` for `rows` rows, `blocks` if possible, and the bytes of shared memory that each may have for its rows.
-    /// With fewer rows, more blocks would only wait for each other; more than the device has at once would wait for ever.
-    pub(super) fn factor_blocks(&self, rows: usize, blocks: usize) -> (usize, usize) {
-        let blocks = rows.div_ceil(FACTOR_THREADS as usize).min(blocks).clamp(1, self.most_blocks);
-        (blocks, self.kernels.factor_shared)
     }
 
     /// Queues a kernel.

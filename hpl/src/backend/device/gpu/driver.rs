@@ -58,7 +58,6 @@ enum OwnCalls {
         release: Function<unsafe extern "C" fn(c_int) -> Status>,
         set_current: Function<unsafe extern "C" fn(Handle) -> Status>,
         copy: Function<unsafe extern "C" fn(*const CudaCopy, Handle) -> Status>,
-        set_attribute: Function<unsafe extern "C" fn(Handle, c_int, c_int) -> Status>,
         error_name: Function<unsafe extern "C" fn(Status, *mut *const c_char) -> Status>,
         error_text: Function<unsafe extern "C" fn(Status, *mut *const c_char) -> Status>,
     },
@@ -129,7 +128,6 @@ impl Driver {
                     release: library.function("cuDevicePrimaryCtxRelease_v2")?,
                     set_current: library.function("cuCtxSetCurrent")?,
                     copy: library.function("cuMemcpy2DAsync_v2")?,
-                    set_attribute: library.function("cuFuncSetAttribute")?,
                     error_name: library.function("cuGetErrorName")?,
                     error_text: library.function("cuGetErrorString")?,
                 },
@@ -293,22 +291,6 @@ impl Gpu {
         // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         let OwnCalls::Cuda { .. } = &self.driver.own else { return Ok(HIP) };
         Ok(usize::try_from(self.attribute(16, 16)?).unwrap_or(1))
-    }
-
-    /// Lets a block of `kernel` have as much shared memory as the device allows; returns the bytes beside its `own`.
-    ///
-    /// # Errors
-    /// When the driver fails.
-    pub(super) fn allow_shared(&self, kernel: Handle, own: usize) -> Result<usize, DeviceError> {
-        /// The least of devices that ROCm supports.
-        const HIP_SHARED: usize = 64 << 10;
-        let OwnCalls::Cuda { set_attribute, .. } = &self.driver.own else { return Ok(HIP_SHARED - own) };
-        // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        let (most, dynamic) = (self.attribute(97, 97)?, 8);
-        let allowed = most.saturating_sub(c_int::try_from(own).unwrap_or(c_int::MAX)).max(0);
-        // SAFETY: the kernel exists.
-        self.check(set_attribute.name, unsafe { (set_attribute.call)(kernel, dynamic, allowed) })?;
-        Ok(usize::try_from(allowed).unwrap_or(0))
     }
 
     /// Free bytes and all bytes of the device's memory.

@@ -13,18 +13,22 @@ typedef unsigned long long u64;
 #define X_COUNT ((u64)gridDim.x * blockDim.x)
 #define Y ((u64)blockIdx.y)
 #define Y_COUNT ((u64)gridDim.y)
-#define DEVICE static __device__
+#define INLINE static __device__ __forceinline__
 #define SHARED __shared__
+#define ALIGNED __align__(16)
 #define THREAD ((u64)threadIdx.x)
 #define THREADS ((u64)blockDim.x)
 #define BLOCK ((u64)blockIdx.x)
 #define BLOCKS ((u64)gridDim.x)
 #define SYNC_THREADS() __syncthreads()
-#define FENCE() __threadfence()
-#define ADD_ONE(counter) atomicAdd(counter, 1ull)
 #define WAIT_A_MOMENT()
 #define UNROLL _Pragma("unroll")
-#define DYNAMIC_SHARED(name) extern __shared__ double name[]
+/* Elements of a panel that a thread of hpl_factor has in registers. */
+#define HELD 32
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define WARP_MAX(value) __reduce_max_sync(~0u, value)
+#define WARP_MIN(value) __reduce_min_sync(~0u, value)
+#endif
 #endif
 
 #define FOR_X(x, end) for (u64 x = X; x < (end); x += X_COUNT)
@@ -133,32 +137,56 @@ KERNEL hpl_check_cols(const u64 *rows, const u64 *tops, const u64 *globals, u64 
     }
 }
 
-/* Most columns that hpl_factor takes, and most threads of its blocks. */
+/* Most columns that hpl_factor takes, and threads of its blocks. */
 #define WIDEST 32
-#define MOST_THREADS 512
+#define FACTOR_THREADS 512
 
-/* Loads that a thread has in flight: memory answers late. */
-#define AT_ONCE 16
+/* A candidate for the pivot: the larger absolute value has the larger key, NaN above all numbers; 0 is no row. */
+typedef struct { u64 key; unsigned row; } candidate;
+#define NO_ROW (~0u)
 
-/* A row with the absolute value of its element in the column, the candidate of a thread, a block or all. */
-typedef struct { double size; u64 row; } candidate;
+typedef union { double number; u64 bits; } word;
 
-/* The larger of two: NaN above all numbers, among equals the upper row. */
-DEVICE candidate larger(candidate a, candidate b)
+INLINE u64 key_of(double element)
 {
-    int a_nan = a.size != a.size, b_nan = b.size != b.size;
-    if (a_nan != b_nan) return a_nan ? a : b;
-    if (!a_nan && a.size != b.size) return a.size > b.size ? a : b;
-    return a.row < b.row ? a : b;
+    word of = {element};
+    return (of.bits & ~(1ull << 63)) + 1;
 }
 
-/* The largest candidate of the first `count` threads of a block. Each thread may use `all` again after the next SYNC_THREADS. */
-DEVICE candidate largest(candidate own, candidate *all, u64 count)
+/* The one with the larger key, among equals the upper row. */
+INLINE candidate larger(candidate a, candidate b)
 {
-    if (count > THREADS) count = THREADS;
+    return a.key > b.key || (a.key == b.key && a.row < b.row) ? a : b;
+}
+
+#ifdef WARP_MAX
+INLINE candidate largest_of_warp(candidate own)
+{
+    unsigned high = (unsigned)(own.key >> 32), low = (unsigned)own.key, most_high = WARP_MAX(high);
+    unsigned most_low = WARP_MAX(high == most_high ? low : 0);
+    unsigned row = WARP_MIN(high == most_high && low == most_low ? own.row : NO_ROW);
+    candidate found = {(u64)most_high << 32 | most_low, row};
+    return found;
+}
+
+/* The largest candidate of the first `count` threads of a block. `all`: FACTOR_THREADS in shared memory. */
+INLINE candidate largest(candidate own, candidate *all, u64 count)
+{
+    own = largest_of_warp(own);
+    SYNC_THREADS();
+    if (THREAD % 32 == 0) all[THREAD / 32] = own;
+    SYNC_THREADS();
+    candidate none = {0, NO_ROW};
+    return largest_of_warp(THREAD % 32 < (count + 31) / 32 ? all[THREAD % 32] : none);
+}
+#else
+INLINE candidate largest(candidate own, candidate *all, u64 count)
+{
+    SYNC_THREADS();
     all[THREAD] = own;
-    while (count > 1) {
-        u64 left = (count + 3) / 4;
+    if (count > THREADS) count = THREADS;
+    while (count > 16) {
+        u64 left = (count + 15) / 16;
         SYNC_THREADS();
         if (THREAD < left) {
             for (u64 other = THREAD + left; other < count; other += left) all[THREAD] = larger(all[THREAD], all[other]);
@@ -166,151 +194,187 @@ DEVICE candidate largest(candidate own, candidate *all, u64 count)
         count = left;
     }
     SYNC_THREADS();
-    return all[0];
+    candidate best = all[0];
+    for (u64 other = 1; other < count; other++) best = larger(best, all[other]);
+    return best;
+}
+#endif
+
+/* Eight bytes for another block: a packet of two words, each with four of them and the tag of the round. Who reads the tag in both has all,
+ * so that nothing else needs to be complete: a fence beside an update takes longer than a column. */
+INLINE void send(volatile u64 *packet, u64 bits, u64 tag)
+{
+    packet[0] = bits << 32 | tag;
+    packet[1] = bits >> 32 << 32 | tag;
 }
 
-/* Waits until all blocks have called it `round` times; what they wrote before is visible then to loads that are volatile. All
- * blocks must be on the device at the same time. */
-DEVICE void all_blocks(volatile u64 *arrived, u64 round)
+/* Waits for a packet with this tag. */
+INLINE u64 receive(volatile u64 *packet, u64 tag)
 {
-    SYNC_THREADS();
-    if (THREAD == 0) {
-        FENCE();
-        ADD_ONE((u64 *)arrived);
-        while (*arrived < round * BLOCKS) WAIT_A_MOMENT();
-        FENCE();
+    u64 low = packet[0], high = packet[1];
+    while ((unsigned)low != (unsigned)tag || (unsigned)high != (unsigned)tag) {
+        WAIT_A_MOMENT();
+        low = packet[0];
+        high = packet[1];
     }
-    SYNC_THREADS();
+    return high >> 32 << 32 | low >> 32;
+}
+
+/* What a block sends of a column: key and row of its candidate, and the elements of that row. */
+#define SENT (2 + WIDEST)
+
+/* hpl_factor with `width` columns, of which those from `cols` on are zero. A thread holds rows of `width` elements, HELD in all; their first
+ * element is that of the current column, as the finished one goes to the end. Rows stay where they are: `place` is the row of
+ * the block to which they belong now. */
+INLINE void factor(double *a, u64 ld, u64 rows, unsigned cols, u64 first, double *pivots, double *values, volatile u64 *packets, u64 round,
+                   const unsigned width, candidate *candidates, double *row, u64 *sender)
+{
+    const unsigned held_rows = HELD / width;
+    double held[HELD];
+    unsigned place[HELD];
+    UNROLL for (unsigned k = 0; k < held_rows; k++) {
+        u64 at = (BLOCK * held_rows + k) * THREADS + THREAD;
+        place[k] = at < rows ? (unsigned)at : NO_ROW;
+        UNROLL for (unsigned c = 0; c < width; c++) held[k * width + c] = at < rows && c < cols ? a[at + c * ld] : 0.0;
+    }
+    for (unsigned j = 0; j < cols; j++) {
+        candidate best = {0, NO_ROW}, chosen = {0, NO_ROW};
+        UNROLL for (unsigned k = 0; k < held_rows; k++) {
+            candidate next = {j <= place[k] && place[k] != NO_ROW ? key_of(held[k * width]) : 0, place[k]};
+            best = larger(best, next);
+        }
+        best = largest(best, candidates, THREADS);
+        UNROLL for (unsigned k = 0; k < held_rows; k++) {
+            if (best.key != 0 && place[k] == best.row) {
+                UNROLL for (unsigned c = 0; c < width; c++) row[c] = held[k * width + c];
+            }
+        }
+        SYNC_THREADS();
+        /* Two halves in turn: all have read one when its second turn comes. */
+        volatile u64 *half = packets + j % 2 * BLOCKS * SENT * 2, *own = half + BLOCK * SENT * 2;
+        u64 tag = (round + j) & 0xffffffff, from = BLOCK;
+        for (u64 c = THREAD; c < width; c += THREADS) {
+            word element = {row[c]};
+            send(own + 2 * (2 + c), element.bits, tag);
+        }
+        if (THREAD == 0) {
+            send(own, best.key, tag);
+            send(own + 2, best.row, tag);
+        }
+        for (u64 b = THREAD; b < BLOCKS; b += THREADS) {
+            candidate next = {receive(half + b * SENT * 2, tag), (unsigned)receive(half + b * SENT * 2 + 2, tag)};
+            if (larger(next, chosen).row == chosen.row) continue;
+            chosen = next;
+            from = b;
+        }
+        unsigned of_thread = chosen.row;
+        chosen = largest(chosen, candidates, BLOCKS);
+        if (of_thread == chosen.row) *sender = from;
+        SYNC_THREADS();
+        from = *sender;
+        for (u64 c = THREAD; c < width; c += THREADS) {
+            word element;
+            element.bits = receive(half + (from * SENT + 2 + c) * 2, tag);
+            row[c] = j + c < cols ? element.number : 0.0;
+        }
+        SYNC_THREADS();
+        double pivot = row[0], inverse = pivot != 0.0 ? 1.0 / pivot : 1.0;
+        if (BLOCK == 0 && THREAD == 0) {
+            pivots[j] = (double)(first + chosen.row);
+            values[j] = pivot;
+        }
+        UNROLL for (unsigned k = 0; k < held_rows; k++) {
+            double l = held[k * width];
+            int below = j <= place[k] && place[k] != chosen.row;
+            if (below) l *= inverse;
+            double multiplier = below ? l : 0.0;
+            UNROLL for (unsigned c = 0; c + 1 < width; c++) held[k * width + c] = held[k * width + c + 1] - multiplier * row[c + 1];
+            held[k * width + width - 1] = l;
+            place[k] = place[k] == chosen.row ? j : place[k] == j ? chosen.row : place[k];
+        }
+    }
+    UNROLL for (unsigned k = 0; k < held_rows; k++) {
+        UNROLL for (unsigned c = 0; c < width; c++) {
+            if (place[k] != NO_ROW && width <= c + cols) a[place[k] + (c + cols - width) * ld] = held[k * width + c];
+        }
+    }
 }
 
 /* L\U of a, `cols` <= WIDEST columns and `rows` >= `cols` rows, with partial pivoting. Row j was exchanged with row
- * pivots[j] - first; values[j] is the pivot. Each block has some rows, in shared memory if that is large enough (cached). At each
- * column it updates the column by those before it (left-looking), and writes its candidate with that row to `work`, as the block of
- * the diagonal does with the current row; after one wait for all blocks each of them computes the row of U and exchanges the rows
- * that it has. arrived[0]: zero at first. work: two halves, used in turn, each with (2 + cols) elements of each block and cols for
- * the current row. */
-KERNEL_OF(MOST_THREADS) hpl_factor(double *a, u64 ld, u64 rows, u64 cols, u64 first, double *pivots, double *values,
-                                    u64 *arrived, double *work, u64 cached)
+ * pivots[j] - first; values[j] is the pivot. Each block has FACTOR_THREADS * HELD / width rows, where width is the power of two from
+ * `cols` on, 4 at least; all blocks must be on the device at the same time, as they wait for each other at each column. packets: for each
+ * block 4 * SENT words, of which none has one of the `cols` tags from `round` on. */
+KERNEL_OF(FACTOR_THREADS) hpl_factor(double *a, u64 ld, u64 rows, u64 cols, u64 first, double *pivots, double *values, u64 *packets,
+                                      u64 round)
 {
-    DYNAMIC_SHARED(cache);
-    SHARED candidate candidates[MOST_THREADS];
-    SHARED double u[WIDEST * WIDEST], row[WIDEST];
-    u64 share = (rows + BLOCKS - 1) / BLOCKS, begin = share * BLOCK, end = begin + share < rows ? begin + share : rows;
-    /* Row begin + i, column c of this block is own[i + c * step]. */
-    double *own = cached ? cache : a + (begin < rows ? begin : 0);
-    u64 step = cached ? share : ld, count = begin < end ? end - begin : 0;
-    double pivot = 0.0;
-    if (cached) {
-        for (u64 c = 0; c < cols; c++) {
-            for (u64 i = THREAD; i < count; i += THREADS) own[i + c * step] = a[begin + i + c * ld];
-        }
-    }
-    for (u64 j = 0; j < cols; j++) {
-        candidate best = {-1.0, rows};
-        for (u64 i = THREAD; i < count; i += THREADS) {
-            if (begin + i < j) continue;
-            double element = own[i + j * step], l = j > 0 ? own[i + (j - 1) * step] : 0.0;
-            for (u64 p = 0; p + 1 < j; p += AT_ONCE) {
-                double some[AT_ONCE];
-                UNROLL for (u64 x = 0; x < AT_ONCE; x++) some[x] = p + x + 1 < j ? own[i + (p + x) * step] : 0.0;
-                UNROLL for (u64 x = 0; x < AT_ONCE; x++) if (p + x + 1 < j) element -= some[x] * u[(p + x) * WIDEST + j];
-            }
-            if (j > 0) {
-                if (pivot != 0.0) l /= pivot;
-                own[i + (j - 1) * step] = l;
-                element -= l * u[(j - 1) * WIDEST + j];
-            }
-            own[i + j * step] = element;
-            candidate of_row = {element < 0.0 ? -element : element, begin + i};
-            best = larger(best, of_row);
-        }
-        best = largest(best, candidates, THREADS);
-        double *half = work + (j % 2) * (BLOCKS * (2 + cols) + cols);
-        volatile double *mine = half + BLOCK * (2 + cols), *current = half + BLOCKS * (2 + cols);
-        int has_diagonal = begin <= j && j < end;
-        if (THREAD == 0) {
-            mine[0] = best.size;
-            mine[1] = (double)best.row;
-        }
-        for (u64 c = THREAD; c < cols; c += THREADS) {
-            if (best.row < rows) mine[2 + c] = own[best.row - begin + c * step];
-            if (has_diagonal) current[c] = own[j - begin + c * step];
-        }
-        all_blocks(arrived, j + 1);
-        candidate chosen = {-1.0, rows};
-        for (u64 b = THREAD; b < BLOCKS; b += THREADS) {
-            volatile double *of_block = half + b * (2 + cols);
-            candidate next = {of_block[0], (u64)of_block[1]};
-            chosen = larger(chosen, next);
-        }
-        chosen = largest(chosen, candidates, BLOCKS);
-        volatile double *best_row = half + chosen.row / share * (2 + cols) + 2;
-        for (u64 c = THREAD; c < cols; c += THREADS) row[c] = best_row[c];
-        SYNC_THREADS();
-        for (u64 c = THREAD; c < cols; c += THREADS) {
-            double element = row[c];
-            if (c > j) {
-                for (u64 p = 0; p < j; p += 4) {
-                    UNROLL for (u64 x = 0; x < 4; x++) if (p + x < j) element -= row[p + x] * u[(p + x) * WIDEST + c];
-                }
-            }
-            if (c >= j) u[j * WIDEST + c] = element;
-            if (chosen.row != j && begin <= chosen.row && chosen.row < end) own[chosen.row - begin + c * step] = current[c];
-            if (has_diagonal) own[j - begin + c * step] = element;
-        }
-        if (BLOCK == 0 && THREAD == 0) {
-            pivots[j] = (double)(first + chosen.row);
-            values[j] = row[j];
-        }
-        SYNC_THREADS();
-        pivot = u[j * WIDEST + j];
-    }
-    for (u64 i = THREAD; i < count; i += THREADS) {
-        if (begin + i >= cols && pivot != 0.0) own[i + (cols - 1) * step] /= pivot;
-    }
-    if (cached) {
-        for (u64 c = 0; c < cols; c++) {
-            for (u64 i = THREAD; i < count; i += THREADS) a[begin + i + c * ld] = own[i + c * step];
-        }
-    }
+    SHARED candidate candidates[FACTOR_THREADS];
+    SHARED ALIGNED double row[WIDEST];
+    SHARED u64 sender;
+#define FACTOR(width) factor(a, ld, rows, (unsigned)cols, first, pivots, values, packets, round, width, candidates, row, &sender)
+    if (cols > 16) FACTOR(32);
+    else if (cols > 8) FACTOR(16);
+    else if (cols > 4) FACTOR(8);
+    else FACTOR(4);
 }
 
 /* Most rows that hpl_permute moves, and columns that a block of hpl_interchange has in shared memory. */
 #define MOST_MOVED 4096
 #define COLUMNS 8
 
-/* Of each column of a: row j <-> row pivots[j] - first, for j = 0, 1, ... in this order. WIDEST exchanges at once: each row that they
- * touch gets the element of the row from which they move it. */
-KERNEL hpl_interchange(const double *pivots, u64 count, u64 first, double *a, u64 ld, u64 cols)
+/* Row j <-> row pivots[j] - first, for j = 0, 1, ... in this order, of all columns but the `skipped` ones from `left` on; what these
+ * are of rows 0, 1, ..., skipped - 1 is L1, and of the columns to the right of them those rows <- L1^-1 times them if `solve`, for which `skipped` =
+ * `count` <= 2 * WIDEST. WIDEST exchanges at once: each row that they touch gets the element of the row from which they move it. */
+KERNEL hpl_interchange(const double *pivots, u64 count, u64 first, double *a, u64 ld, u64 left, u64 skipped, u64 cols, u64 solve)
 {
-    SHARED u64 other[WIDEST], from[2 * WIDEST], to[2 * WIDEST];
-    SHARED double moved[COLUMNS * 2 * WIDEST];
+    SHARED unsigned other[WIDEST], from[2 * WIDEST], to[2 * WIDEST];
+    SHARED double moved[COLUMNS * 2 * WIDEST], l1[4 * WIDEST * WIDEST];
+    u64 others = cols - skipped;
+    unsigned lanes = THREADS < 32 ? 1 : 32, lane = THREAD % lanes, group = THREAD / lanes, groups = THREADS / lanes, rows = (unsigned)count;
+#define COLUMN(c) (a + ((c) < left ? (c) : (c) + skipped) * ld)
     for (u64 start = 0; start < count; start += WIDEST) {
-        u64 some = count - start < WIDEST ? count - start : WIDEST;
+        unsigned some = count - start < WIDEST ? (unsigned)(count - start) : WIDEST, touched = 2 * some;
         SYNC_THREADS();
-        for (u64 x = THREAD; x < some; x += THREADS) other[x] = (u64)pivots[start + x] - first;
+        for (unsigned x = THREAD; x < some; x += THREADS) other[x] = (unsigned)((u64)pivots[start + x] - first);
         SYNC_THREADS();
-        for (u64 x = THREAD; x < 2 * some; x += THREADS) {
-            u64 row = x < some ? start + x : other[x - some];
-            u64 source = row;
-            for (u64 j = some; j-- > 0;) source = source == start + j ? other[j] : source == other[j] ? start + j : source;
+        for (unsigned x = THREAD; x < touched; x += THREADS) {
+            unsigned at = (unsigned)start, row = x < some ? at + x : other[x - some], source = row;
+            for (unsigned j = some; j-- > 0;) source = source == at + j ? other[j] : source == other[j] ? at + j : source;
             from[x] = source;
             to[x] = row;
         }
         SYNC_THREADS();
-        for (u64 c = COLUMNS * BLOCK; c < cols; c += COLUMNS * BLOCKS) {
-            u64 these = cols - c < COLUMNS ? cols - c : COLUMNS;
-            for (u64 x = THREAD; x < 2 * some * these; x += THREADS) moved[x] = a[from[x % (2 * some)] + (c + x / (2 * some)) * ld];
+        for (u64 c = COLUMNS * BLOCK; c < others; c += COLUMNS * BLOCKS) {
+            unsigned these = others - c < COLUMNS ? (unsigned)(others - c) : COLUMNS;
+            for (unsigned x = THREAD; x < touched * these; x += THREADS) moved[x] = COLUMN(c + x / touched)[from[x % touched]];
             SYNC_THREADS();
             /* Rows that occur twice get the same element twice. */
-            for (u64 x = THREAD; x < 2 * some * these; x += THREADS) a[to[x % (2 * some)] + (c + x / (2 * some)) * ld] = moved[x];
+            for (unsigned x = THREAD; x < touched * these; x += THREADS) COLUMN(c + x / touched)[to[x % touched]] = moved[x];
             SYNC_THREADS();
         }
+    }
+    if (!solve) return;
+    for (unsigned x = THREAD; x < rows * rows; x += THREADS) l1[x] = a[x % rows + (left + x / rows) * ld];
+    for (u64 c = COLUMNS * BLOCK; c < others; c += COLUMNS * BLOCKS) {
+        unsigned end = others - c < COLUMNS ? (unsigned)(others - c) : COLUMNS, begin = c < left ? (unsigned)(left - c) : 0;
+        for (unsigned y = begin + group; y < end; y += groups) {
+            for (unsigned i = lane; i < rows; i += lanes) moved[y * rows + i] = COLUMN(c + y)[i];
+        }
+        for (unsigned k = 0; k < rows; k++) {
+            SYNC_THREADS();
+            for (unsigned y = begin + group; y < end; y += groups) {
+                for (unsigned i = k + 1 + lane; i < rows; i += lanes) moved[y * rows + i] -= l1[i + k * rows] * moved[y * rows + k];
+            }
+        }
+        SYNC_THREADS();
+        for (unsigned y = begin + group; y < end; y += groups) {
+            for (unsigned i = lane; i < rows; i += lanes) COLUMN(c + y)[i] = moved[y * rows + i];
+        }
+        SYNC_THREADS();
     }
 }
 
 /* Of each column of a: row pairs[2 k + 1] <- row pairs[2 k], for count <= MOST_MOVED pairs, all of which are read first. */
-KERNEL_OF(MOST_THREADS) hpl_permute(const u64 *pairs, u64 count, double *a, u64 ld, u64 cols)
+KERNEL_OF(FACTOR_THREADS) hpl_permute(const u64 *pairs, u64 count, double *a, u64 ld, u64 cols)
 {
     SHARED double moved[MOST_MOVED];
     for (u64 c = BLOCK; c < cols; c += BLOCKS) {

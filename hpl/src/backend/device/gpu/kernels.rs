@@ -24,9 +24,6 @@ const THREADS: u64 = 256;
 /// Largest number of blocks along Y, the least that a platform allows.
 const MOST_Y: u64 = 65_535;
 
-/// Bytes of shared memory that `hpl_factor` has by itself, and a few that the driver keeps.
-const FACTOR_OWN_SHARED: usize = 20 << 10;
-
 /// A kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GpuKernel {
@@ -80,21 +77,21 @@ impl GpuKernel {
 pub(super) enum LaunchSize {
     /// One for each element along X and Y, if that is possible.
     Elements(usize, usize),
-    /// Blocks of so many threads, with bytes of shared memory beside that of the kernel.
-    Blocks(usize, c_uint, usize),
+    /// Blocks of so many threads.
+    Blocks(usize, c_uint),
 }
 
 impl LaunchSize {
-    /// Blocks along X and Y, threads of each, and bytes of shared memory; `None` for no elements.
-    fn grid(self) -> Option<[c_uint; 4]> {
+    /// Blocks along X and Y, and threads of each; `None` for no elements.
+    fn grid(self) -> Option<[c_uint; 3]> {
         let count = |count: u64| c_uint::try_from(count).unwrap_or(c_uint::MAX);
         match self {
             Self::Elements(0, _) | Self::Elements(_, 0) => None,
             Self::Elements(x, y) => {
                 let blocks = (x as u64).div_ceil(THREADS).min(1 << 20);
-                Some([count(blocks), count((y as u64).min(MOST_Y)), count(THREADS), 0])
+                Some([count(blocks), count((y as u64).min(MOST_Y)), count(THREADS)])
             }
-            Self::Blocks(blocks, threads, shared) => Some([count(blocks as u64), 1, threads, count(shared as u64)]),
+            Self::Blocks(blocks, threads) => Some([count(blocks as u64), 1, threads]),
         }
     }
 }
@@ -104,8 +101,6 @@ pub(super) struct GpuKernels {
     gpu: Arc<Gpu>,
     module: Handle,
     kernels: [Handle; GpuKernel::ALL.len()],
-    /// Bytes of shared memory that a block of `hpl_factor` may have beside its own.
-    pub(super) factor_shared: usize,
 }
 
 /// Loads compiled kernels.
@@ -141,13 +136,12 @@ impl GpuKernels {
                 module
             }
         };
-        let mut loaded = Self { gpu: Arc::clone(gpu), module, kernels: [0; GpuKernel::ALL.len()], factor_shared: 0 };
+        let mut loaded = Self { gpu: Arc::clone(gpu), module, kernels: [0; GpuKernel::ALL.len()] };
         for (handle, kernel) in loaded.kernels.iter_mut().zip(GpuKernel::ALL) {
             let find = gpu.driver.calls.kernel;
             // SAFETY: writes one handle; the name ends with 0.
             gpu.check(find.name, unsafe { (find.call)(handle, module, kernel.name().as_ptr()) })?;
         }
-        loaded.factor_shared = gpu.allow_shared(loaded.kernels[GpuKernel::Factor as usize], FACTOR_OWN_SHARED)?;
         Ok(loaded)
     }
 
@@ -166,13 +160,13 @@ impl GpuKernels {
         size: LaunchSize,
         arguments: &[u64],
     ) -> Result<(), DeviceError> {
-        let Some([x, y, threads, shared]) = size.grid() else { return Ok(()) };
+        let Some([x, y, threads]) = size.grid() else { return Ok(()) };
         let mut values = arguments.to_vec();
         let mut pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let (launch, kernel) = (self.gpu.driver.calls.launch, self.kernels[kernel as usize]);
         // SAFETY: one pointer to eight bytes for each argument, read before the call returns; the rest is said by the caller.
         let status = unsafe {
-            (launch.call)(kernel, x, y, 1, threads, 1, 1, shared, stream, pointers.as_mut_ptr(), std::ptr::null_mut())
+            (launch.call)(kernel, x, y, 1, threads, 1, 1, 0, stream, pointers.as_mut_ptr(), std::ptr::null_mut())
         };
         self.gpu.check(launch.name, status)
     }

@@ -106,8 +106,8 @@ fn a_leaf_finds_its_pivots() {
     send(&[1.0, 2.0, 3.0], &other);
     send(&[0.0; 9], &found);
     let part = |at: usize, len: usize| Block::dense(&found, at, len, 1);
-    let memory = FactorMemory { pivots: part(0, 3), values: part(3, 3), arrived: part(6, 1), work: part(7, 1) };
-    device.factor(Stream::Fact, Block::dense(&a, 0, 3, 3), 10, &memory, 1);
+    let memory = FactorMemory { pivots: part(0, 3), values: part(3, 3), work: part(6, 1), round: 1 };
+    device.factor(Stream::Fact, Block::dense(&a, 0, 3, 3), 10, &memory);
     device.interchange(Stream::Fact, part(0, 3), 10, Block::dense(&other, 0, 3, 1));
     for (memory, at, len) in [(&a, 0, 9), (&other, 9, 3), (&found, 12, 6)] {
         device.download(Stream::Fact, Block::dense(memory, 0, len, 1), &staging, at, len);
