@@ -15,8 +15,8 @@ use super::output::PatternTexts;
 ///
 /// Version 2 added `memory`, `nodes` and `most_threads`; older profiles describe engines on the hosts of any number of nodes. Version 3 added
 /// `check_first` and `residual_eps` of the patterns, version 4 `usual_nb`, `depth_alone`, `workspace` and
-/// `process_rows` of a dimension.
-pub const PROFILE_SCHEMA: u32 = 4;
+/// `process_rows` of a dimension, version 5 `usual_nbmin`.
+pub const PROFILE_SCHEMA: u32 = 5;
 
 /// Profiles of known programs, by name.
 pub const SHIPPED: [(&str, &str); 9] = [
@@ -93,6 +93,9 @@ pub struct Profile {
     /// NB of the usual HPL.dat; none for the value of `nb` nearest to that of our default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_nb: Option<usize>,
+    /// NBMIN of the usual HPL.dat; none for that of our default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual_nbmin: Option<usize>,
     /// Whether DEPTH acts with one process column, too: Netlib's program looks ahead for other columns only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub depth_alone: bool,
@@ -152,6 +155,7 @@ impl Profile {
         ForeignSpec {
             obeys: self.obeys.clone(),
             usual_nb: self.usual_nb,
+            usual_nbmin: self.usual_nbmin,
             depth_alone: self.depth_alone,
             workspace: self.workspace,
             nb: self.nb.clone(),

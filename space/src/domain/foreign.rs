@@ -87,6 +87,9 @@ impl ForeignDomain {
             if !foreign.nb.is_empty() {
                 values.nb = up_to(&foreign.nb, spec.n);
             }
+            if let Err(place) = values.nbmin.binary_search(&usual.hpl.nbmin) {
+                values.nbmin.insert(place, usual.hpl.nbmin);
+            }
             let values = narrowed(Values { split: vec![0.0], ..values }, limits, spec.n);
             values.map(|values| Self::with(&spec, &foreign, usual.clone(), values, limit)).transpose()
         });
@@ -296,6 +299,9 @@ fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
     if foreign.obeys.iter().any(|name| name == "nb") {
         let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
         usual.hpl.nb = known.unwrap_or(usual.hpl.nb.min(spec.n));
+    }
+    if foreign.obeys.iter().any(|name| name == "nbmin") {
+        usual.hpl.nbmin = foreign.usual_nbmin.unwrap_or(usual.hpl.nbmin).min(usual.hpl.nb).max(1);
     }
     usual.engine.extra = foreign.extra.iter().map(|extra| (extra.name.clone(), extra.labels[0].clone())).collect();
     usual

@@ -49,6 +49,8 @@ pub struct ForeignSpec {
     pub nb: Vec<usize>,
     /// NB of the usual candidate; none for the value nearest to the usual one.
     pub usual_nb: Option<usize>,
+    /// NBMIN of the usual candidate; none for that of our default.
+    pub usual_nbmin: Option<usize>,
     /// Whether DEPTH acts with one process column.
     pub depth_alone: bool,
     /// What its runs keep beside the matrix.

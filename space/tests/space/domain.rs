@@ -279,6 +279,20 @@ fn a_program_that_looks_ahead_alone_has_depths_with_one_process_column() {
     assert_eq!(with.iter().filter(|(nb, _)| *nb == 4000).collect::<Vec<_>>(), [&(4000, 0)]);
 }
 
+/// The usual NBMIN is one of the values, also where a coarse choice has left it out.
+#[test]
+fn the_usual_nbmin_of_a_program_is_searched() {
+    let foreign = ForeignSpec { usual_nbmin: Some(24), ..foreign(&["nb", "nbmin"], &[256, 512], false) };
+    for n in [4000, 20] {
+        let domain = ForeignDomain::new(&DomainSpec { n, ..spec(n, 1) }, &foreign).unwrap();
+        let usual = domain.usual();
+        assert_eq!(usual.hpl.nbmin, n.min(24));
+        let points = domain.points();
+        assert!(points.iter().any(|point| domain.candidate(point) == usual), "{:?}", usual.hpl);
+        assert!(points.iter().any(|point| domain.candidate(point).hpl.nbmin < usual.hpl.nbmin));
+    }
+}
+
 #[test]
 fn points_of_another_engine_are_canonical_valid_and_distinct() {
     let all = ["nb", "nbmin", "ndiv", "pfact", "rfact", "bcast", "depth", "swap"];

@@ -20,15 +20,15 @@ use super::preflight;
 use super::room::{Here, Room, Wanted};
 use crate::search::interrupt::Interrupt;
 
-/// Orders of the runs on the GPUs.
-const ORDERS: [usize; 4] = [1024, 4096, 16_384, 32_768];
+/// Orders of the runs on the GPUs. With smaller ones a fast GPU computes less than it waits.
+const ORDERS: [usize; 3] = [4096, 16_384, 32_768];
 
-/// Part of the budget that a run after the first may take by what the one before shows, and that no run may exceed.
-const EXPECTED_SHARE: f64 = 0.02;
-const LIMIT_SHARE: f64 = 0.2;
-/// The longest of these times in seconds: the first run compiles kernels and loads the libraries.
-const LONGEST_EXPECTED_S: f64 = 10.0;
-const LONGEST_S: f64 = 60.0;
+/// Part of the budget that the first run may take, which compiles kernels and loads the libraries, and each later one; seconds at most.
+const FIRST_LIMIT: (f64, f64) = (0.2, 60.0);
+const LATER_LIMIT: (f64, f64) = (0.1, 10.0);
+
+/// A run is not begun that would take so many times its limit at the rate of the one before, which rises with N.
+const TOO_LONG: f64 = 10.0;
 
 /// How often an interrupt is looked for.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -37,10 +37,12 @@ const LOOKS: Duration = Duration::from_millis(50);
 const CORES_TIME: Duration = Duration::from_millis(300);
 
 /// A run on the GPUs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct GpuRun {
     n: usize,
     rate_gflops: f64,
+    /// N of a later run that failed or took too long, and why.
+    failed: Option<(usize, String)>,
 }
 
 /// What the runs on the GPUs showed.
@@ -65,11 +67,14 @@ impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { platform, gpus, cores, cores_gflops, run } = self;
         match run {
-            Ok(GpuRun { n, rate_gflops }) => {
+            Ok(GpuRun { n, rate_gflops, failed }) => {
                 write!(
                     f,
                     "{gpus}: {rate_gflops:.1} GFLOP/s at N = {n}, DGEMM of {cores} cores by the built-in kernels {cores_gflops:.1}"
                 )?;
+                if let Some((n, why)) = failed {
+                    write!(f, "; at N = {n}: {why}")?;
+                }
             }
             Err(why) => write!(f, "{gpus}: a run there failed, {why}")?,
         }
@@ -184,7 +189,7 @@ impl GpuRuns<'_> {
     }
 }
 
-/// The last of runs with rising order: the first one above `cores_gflops`, or the one after which none up to `most` fits the time.
+/// The last of runs with rising order: the first one above `cores_gflops`, or the one after which none up to `most` ends in time.
 /// `run(n, limit_s)` gives the rate of a run.
 fn fastest(
     cores_gflops: f64,
@@ -192,17 +197,19 @@ fn fastest(
     budget_s: f64,
     run: &mut dyn FnMut(usize, f64) -> Result<f64, String>,
 ) -> Result<GpuRun, String> {
-    let expected_most_s = (EXPECTED_SHARE * budget_s).min(LONGEST_EXPECTED_S);
-    let limit_s = (LIMIT_SHARE * budget_s).min(LONGEST_S);
+    let limit_s = |(share, longest_s): (f64, f64)| (share * budget_s).min(longest_s);
+    let later_s = limit_s(LATER_LIMIT);
     let first = ORDERS[0].min(most);
-    let mut last = GpuRun { n: first, rate_gflops: run(first, limit_s)? };
+    let mut last = GpuRun { n: first, rate_gflops: run(first, limit_s(FIRST_LIMIT))?, failed: None };
     for n in ORDERS.into_iter().skip(1).filter(|n| *n <= most) {
-        // The rate rises with N.
-        let expected_s = space::flops::hpl_flops(n) / (1e9 * last.rate_gflops);
-        if last.rate_gflops > cores_gflops || expected_s > expected_most_s {
+        let at_this_rate_s = space::flops::hpl_flops(n) / (1e9 * last.rate_gflops);
+        if last.rate_gflops > cores_gflops || at_this_rate_s > TOO_LONG * later_s {
             break;
         }
-        last = GpuRun { n, rate_gflops: run(n, limit_s)? };
+        match run(n, later_s) {
+            Ok(rate_gflops) => last = GpuRun { n, rate_gflops, failed: None },
+            Err(why) => return Ok(GpuRun { failed: Some((n, why)), ..last }),
+        }
     }
     Ok(last)
 }
@@ -227,20 +234,35 @@ mod tests {
     #[test]
     fn runs_end_as_soon_as_the_gpus_are_ahead() {
         let (orders, last) = tried(50e3, 1300.0, 100_000, 600.0);
-        assert_eq!((orders, last.n), (vec![1024], 1024));
-        let (orders, last) = tried(50e3, 10e3, 100_000, 600.0);
-        assert!(orders == [1024, 4096] && last.rate_gflops > 10e3, "{orders:?} {last:?}");
+        assert_eq!((orders, last.n), (vec![4096], 4096));
+        let (orders, last) = tried(50e3, 20e3, 100_000, 600.0);
+        assert!(orders == [4096, 16_384] && last.rate_gflops > 20e3, "{orders:?} {last:?}");
+    }
+
+    /// An H200 whose first run loads the kernels of its BLAS, in a short session: 15 GFLOP/s at N = 1024 were no reason to stop there.
+    #[test]
+    fn a_slow_first_run_is_not_the_last() {
+        let mut orders = Vec::new();
+        let mut run = |n: usize, _| {
+            orders.push(n);
+            Ok(if n < 16_384 { 300.0 } else { 30e3 })
+        };
+        let last = fastest(660.0, 121_344, 150.0, &mut run).unwrap();
+        assert_eq!((orders, last.rate_gflops), (vec![4096, 16_384], 30e3));
     }
 
     #[test]
     fn a_slow_gpu_takes_little_time() {
-        // 4096 would take 4.9 s at the rate of 1024.
-        assert_eq!(tried(100.0, 1300.0, 100_000, 120.0).0, [1024]);
-        assert_eq!(tried(100.0, 1300.0, 100_000, 3600.0).0, [1024, 4096]);
-        assert_eq!(tried(3000.0, 1300.0, 16_000, 600.0).0, [1024, 4096]);
+        // 16384 would take 92 s at the rate of 4096.
+        assert_eq!(tried(110.0, 1300.0, 100_000, 90.0).0, [4096]);
+        assert_eq!(tried(110.0, 1300.0, 100_000, 3600.0).0, [4096, 16_384]);
+        assert_eq!(tried(3000.0, 1300.0, 16_000, 600.0).0, [4096]);
         assert_eq!(tried(3000.0, 1300.0, 300, 600.0).0, [300]);
         let failing = fastest(1.0, 100_000, 30.0, &mut |_, limit_s| Err(format!("no result in {limit_s} s")));
         assert_eq!(failing.unwrap_err(), "no result in 6 s");
+        let mut late = |n, limit_s| if n == 4096 { Ok(200.0) } else { Err(format!("no result in {limit_s} s")) };
+        let last = fastest(660.0, 100_000, 150.0, &mut late).unwrap();
+        assert_eq!((last.n, last.failed), (4096, Some((16_384, "no result in 10 s".to_owned()))));
     }
 
     #[test]
@@ -256,13 +278,15 @@ mod tests {
             gpus,
             cores: 16,
             cores_gflops: 1268.0,
-            run: Ok(GpuRun { n: 4096, rate_gflops: 1600.0 }),
+            run: Ok(GpuRun { n: 4096, rate_gflops: 1600.0, failed: None }),
         };
         assert!(shown.to_string().ends_with(
             "1600.0 GFLOP/s at N = 4096, DGEMM of 16 cores by the built-in kernels 1268.0; the session is on the GPUs (--engine hpl: on the processors)"
         ));
         shown.cores_gflops = 2000.0;
         assert!(shown.to_string().ends_with("the session is on the processors (--engine cuda: on the GPUs)"));
+        shown.run = Ok(GpuRun { n: 4096, rate_gflops: 300.0, failed: Some((16_384, "no result in 10 s".to_owned())) });
+        assert!(shown.to_string().contains("2000.0; at N = 16384: no result in 10 s; the session is on the processors"));
         shown.run = Err("out of memory".to_owned());
         assert!(!shown.gpus_are_faster() && shown.to_string().contains("failed, out of memory; the session is on the"));
     }
