@@ -286,7 +286,9 @@ mod tests {
         shown.cores_gflops = 2000.0;
         assert!(shown.to_string().ends_with("the session is on the processors (--engine cuda: on the GPUs)"));
         shown.run = Ok(GpuRun { n: 4096, rate_gflops: 300.0, failed: Some((16_384, "no result in 10 s".to_owned())) });
-        assert!(shown.to_string().contains("2000.0; at N = 16384: no result in 10 s; the session is on the processors"));
+        assert!(
+            shown.to_string().contains("2000.0; at N = 16384: no result in 10 s; the session is on the processors")
+        );
         shown.run = Err("out of memory".to_owned());
         assert!(!shown.gpus_are_faster() && shown.to_string().contains("failed, out of memory; the session is on the"));
     }

@@ -96,6 +96,11 @@ impl LaunchSize {
     }
 }
 
+/// Sizes as arguments of kernels.
+pub(super) fn words<const N: usize>(sizes: [usize; N]) -> [u64; N] {
+    sizes.map(|size| size as u64)
+}
+
 /// The kernels, compiled for a device.
 pub(super) struct GpuKernels {
     gpu: Arc<Gpu>,

@@ -3,7 +3,7 @@
 //! Nothing of CUDA or ROCm is needed to build: the vendor's libraries ([`library`]) for memory and streams ([`driver`], [`errors`]), for DGEMM and DTRSM
 //! ([`blas`]) and for the compilation of kernels ([`compiler`]) are opened at run time. Both platforms have the same functions under
 //! two names, so that there is one table of each, and one device ([`device`]) with one set of [`operations`]. What the BLAS lacks is in
-//! `kernels.c`, which is compiled for the device found ([`kernels`]) and kept on disk ([`code_cache`]); the lists and tables that kernels read ([`generator`])
+//! `kernels.c`, which is compiled for the device found ([`kernels`], for panels [`leaves`]) and kept on disk ([`code_cache`]); the lists and tables that kernels read ([`generator`])
 //! travel with them ([`lists`]).
 //!
 //! All calls of their functions are in this folder. Their pointers are inside memory that [`memory`] owns or that a message
@@ -20,6 +20,7 @@ mod errors;
 mod found;
 mod generator;
 mod kernels;
+mod leaves;
 mod library;
 mod lists;
 mod memory;

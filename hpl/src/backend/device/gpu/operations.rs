@@ -9,44 +9,16 @@ use super::blas::{GpuBlas, MINUS_ONE, ONE, ZERO};
 use super::device::GpuDevice;
 use super::driver::Gpu;
 use super::generator::GeneratorTables;
-use super::kernels::{GpuKernel, LaunchSize};
+use super::kernels::{GpuKernel, LaunchSize, words};
+use super::leaves::{FACTOR_THREADS, MOST_SOLVED, leaf_cols};
 use super::library::Handle;
 use super::memory::{GpuEvent, GpuMemory, PinnedMemory};
 use crate::Error;
-use crate::backend::device::api::{FACTOR_COLS, MOST_ROWS_OF_BLOCK};
 use crate::backend::device::{Block, Device, DeviceError, FactorMemory, HostBlock, Stream, Wait};
 use crate::plan::layout::Layout;
 
 /// Most blocks of `hpl_permute`: so few that the product beside it has room; two for each multiprocessor of an H100.
 const PERMUTE_BLOCKS: usize = 264;
-
-/// Columns that a block of `hpl_interchange` takes at once: `COLUMNS` there.
-const COLUMNS: usize = 8;
-
-/// Most rows of L1 that `hpl_interchange` solves with: 2 · `WIDEST` there.
-const MOST_SOLVED: usize = 2 * FACTOR_COLS;
-
-/// Threads of a block of `hpl_factor` and of `hpl_permute`, and elements that a thread has in registers in `hpl_factor`: `HELD` there.
-const FACTOR_THREADS: u32 = 512;
-const HELD: usize = 32;
-
-/// Fewest columns of which `hpl_factor` holds rows.
-const LEAST_WIDTH: usize = HELD * FACTOR_THREADS as usize / MOST_ROWS_OF_BLOCK;
-
-/// Elements of a row that `hpl_factor` holds for a leaf of so many columns.
-fn factor_width(cols: usize) -> usize {
-    cols.next_power_of_two().max(LEAST_WIDTH)
-}
-
-/// Blocks of `hpl_factor` for a leaf.
-fn factor_blocks(rows: usize, cols: usize) -> usize {
-    rows.div_ceil(FACTOR_THREADS as usize * HELD / factor_width(cols)).max(1)
-}
-
-/// Sizes as arguments of kernels.
-fn words<const N: usize>(sizes: [usize; N]) -> [u64; N] {
-    sizes.map(|size| size as u64)
-}
 
 /// Elements from one row to the next and from one column to the next, of rows in the form `form` in a block with leading
 /// dimension `ld`.
@@ -74,35 +46,6 @@ impl GpuDevice {
             let arguments = [from.address(), from_ld, to.address(), to_ld, rows, cols];
             // SAFETY: as the caller says.
             unsafe { self.launch(stream, kernel, LaunchSize::Elements(from.rows, from.cols), &arguments) };
-        }
-    }
-
-    /// Queues the interchange of rows of all columns but `skipped` ones from `left` on, with the solve of those to the right of them.
-    fn launch_interchange(
-        &self,
-        stream: Stream,
-        pivots: Block<'_, GpuMemory>,
-        first: usize,
-        a: Block<'_, GpuMemory>,
-        (left, skipped, solves): (usize, usize, bool),
-    ) {
-        let blocks = (a.cols - skipped).div_ceil(COLUMNS).min(4096);
-        if blocks > 0 {
-            let [count, first, ld, left, skipped, cols] = words([pivots.rows, first, a.ld, left, skipped, a.cols]);
-            let arguments =
-                [pivots.address(), count, first, a.address(), ld, left, skipped, cols, u64::from(solves)];
-            // SAFETY: the arguments of hpl_interchange; the pivots are rows of the panel, all of whose rows from `first` on are in `a`, and
-            // to solve there are as many of them as columns skipped, and as it has memory for.
-            unsafe { self.launch(stream, GpuKernel::Interchange, LaunchSize::Blocks(blocks, 256), &arguments) };
-        }
-    }
-
-    /// The error that not so many blocks can be on the device at once as a panel of these rows needs.
-    fn too_many_rows(&self, rows: usize) -> DeviceError {
-        let most = self.most_blocks * MOST_ROWS_OF_BLOCK;
-        DeviceError {
-            device: self.gpu.label.clone(),
-            reason: format!("it factors panels of at most {most} rows, not of {rows}: let the host factor them (--fact-blocks 0)"),
         }
     }
 
@@ -265,33 +208,11 @@ impl Device for GpuDevice {
     }
 
     fn leaf_cols(&self, rows: usize, blocks: usize, most: usize) -> usize {
-        let widths = std::iter::successors(Some(most), |cols| Some(factor_width(*cols) / 2));
-        let mut narrow_enough = widths.take_while(|&cols| cols >= LEAST_WIDTH);
-        narrow_enough.find(|&cols| factor_blocks(rows, cols) <= blocks.min(self.most_blocks)).unwrap_or(most.min(LEAST_WIDTH))
+        leaf_cols(rows, blocks.min(self.most_blocks), most)
     }
 
-    fn factor(
-        &self,
-        stream: Stream,
-        a: Block<'_, GpuMemory>,
-        first: usize,
-        to: &FactorMemory<'_, GpuMemory>,
-    ) {
-        let FactorMemory { pivots, values, work, round } = to;
-        assert!(a.cols <= FACTOR_COLS && a.cols <= a.rows, "columns of one leaf");
-        assert!(pivots.rows == a.cols && values.rows == a.cols, "a place for each pivot");
-        let blocks = factor_blocks(a.rows, a.cols);
-        assert!(work.rows >= 4 * blocks * (2 + FACTOR_COLS), "work for all blocks");
-        if blocks > self.most_blocks {
-            return self.queue(|| Err(self.too_many_rows(a.rows)));
-        }
-        let [ld, rows, cols, first] = words([a.ld, a.rows, a.cols, first]);
-        let [pivots, values, work] = [pivots, values, work].map(Block::address);
-        let arguments = [a.address(), ld, rows, cols, first, pivots, values, work, *round];
-        let size = LaunchSize::Blocks(blocks, FACTOR_THREADS);
-        // SAFETY: the arguments of hpl_factor: a block of `rows × cols` elements, vectors of `cols`, and work for all blocks, which are on
-        // the device at the same time.
-        unsafe { self.launch(stream, GpuKernel::Factor, size, &arguments) };
+    fn factor(&self, stream: Stream, a: Block<'_, GpuMemory>, first: usize, to: &FactorMemory<'_, GpuMemory>) {
+        self.launch_factor(stream, a, first, to);
     }
 
     fn interchange(&self, stream: Stream, pivots: Block<'_, GpuMemory>, first: usize, a: Block<'_, GpuMemory>) {
