@@ -106,6 +106,25 @@ fn windows_are_measured_on_processes() {
     }
 }
 
+/// Two candidates of other shapes on the same processes.
+#[test]
+#[ignore = "needs MPI: tests/run --install"]
+fn two_candidates_are_measured_in_turn_on_the_same_processes() {
+    let reference = Dat { n: "600", nb: "24", p: "2", q: "1", ..SMALL }.folder();
+    let reference = reference.path().join("HPL.dat");
+    let args = ["--json", "--threads", "1", "--reference", reference.to_str().unwrap()];
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let text = passes(mpi, 2, &Dat { n: "600", ..SMALL }, &args);
+        let pair: space::windows::PairResult = serde_json::from_str(&text).unwrap();
+        assert!(pair.passed() && pair.predicted_log_ratio.is_finite() && pair.predicted_log_ratio_sd > 0.0, "{text}");
+        let shape = |of: &space::WindowsResult| (of.candidate.hpl.nb, of.candidate.hpl.p, of.windows.len() % 2);
+        assert_eq!([&pair.candidate, &pair.reference].map(shape), [(16, 1, 0), (24, 2, 0)], "each window twice");
+        let steps = pair.candidate.windows.iter().map(|window| window.steps).sum::<usize>();
+        assert_eq!(pair.candidate.phases.len(), 2 * steps, "each step on each rank");
+    }
+    refuses(Mpi::Open, 2, &Dat { n: "601", ..SMALL }, &args, &["windows of N=601 and of a reference of N=600"]);
+}
+
 /// The processes of a job, of which one is held to fewer instructions: what `hpl-tune survey` finds of them.
 #[test]
 #[ignore = "needs MPI: tests/run --install"]

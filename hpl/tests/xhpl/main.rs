@@ -102,6 +102,29 @@ fn result_lines(out: &str) -> Vec<[usize; 4]> {
         .collect()
 }
 
+/// One run beside another, and what cannot be compared.
+#[test]
+fn a_reference_is_measured_in_turn() {
+    let (folder, path) = (folder(DAT), "reference.dat");
+    let with = |text: &str, args: &[&str]| {
+        fs::write(folder.path().join(path), text).unwrap();
+        xhpl(&folder, &[&["--reference", path, "--threads", "1"], args].concat())
+    };
+    let out = succeeds(&with(&dat(&[(8, "24")]), &["--result", "pair.json"]));
+    assert!(out.contains("predicted, not measured: the rate of the first is "), "{out}");
+    let result = fs::read_to_string(folder.path().join("pair.json")).unwrap();
+    let result: space::windows::PairResult = serde_json::from_str(&result).unwrap();
+    assert!(result.passed() && result.candidate.candidate.hpl.nb == 16 && result.reference.candidate.hpl.nb == 24);
+    refuses(&with(&dat(&[(6, "99")]), &[]), 2, &["N=100", "N=99"]);
+    refuses(&with(&dat(&[(7, "2"), (8, "8 24")]), &[]), 2, &["reference.dat describes 2 runs"]);
+    refuses(&with("text", &[]), 2, &["--reference reference.dat: "]);
+    refuses(&with(DAT, &["--windows", "auto"]), 2, &["--windows", "--reference"]);
+    fs::write(folder.path().join("auto.toml"), "kernels = \"auto\"\n").unwrap();
+    refuses(&with(DAT, &["--reference-params", "auto.toml"]), 2, &["kernels auto differ from builtin"]);
+    fs::remove_file(folder.path().join(path)).unwrap();
+    refuses(&xhpl(&folder, &["--reference", path]), 2, &["cannot read --reference reference.dat"]);
+}
+
 #[test]
 fn one_run_passes() {
     let out = succeeds(&xhpl(&folder(DAT), &[]));

@@ -24,6 +24,7 @@ mod capture;
 mod followed;
 pub mod guard;
 mod launch;
+mod pair_rule;
 mod printed;
 mod processes;
 mod record;
@@ -35,6 +36,7 @@ mod verdict;
 mod words;
 
 pub use answer::output_of;
+pub use pair_rule::PairRule;
 pub use run_spec::{Extent, RunSpec};
 
 pub use processes::TRIAL_VARIABLE;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use space::dat::HplDat;
-use space::{Candidate, DeviceChoice, KernelChoice, NodeSettings};
+use space::{Candidate, NodeSettings};
 
 use super::guard;
+use super::pair_rule::PairRule;
 use super::printed::{judge_printed, text};
 use super::processes::{GRACE, LAUNCHERS_GRACE, end_all, marked};
 use super::record::{EndedBy, GuardRecord};
@@ -191,20 +192,21 @@ impl RealRuns {
         words
     }
 
-    /// Whether it can measure windows of two candidates in turn in one process: those of the same kernels and settings of the node.
-    pub fn measures_pairs(&self, [a, b]: [&Candidate; 2]) -> bool {
-        let same = |of: fn(&Candidate) -> (&KernelChoice, &[KernelChoice], &NodeSettings)| of(a) == of(b);
-        matches!(self.engine, RunProgram::Ours)
-            && same(|of| (&of.engine.kernels, &of.engine.rank_kernels, &of.engine.settings))
-            && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None)
+    /// Which two candidates it can measure in turn.
+    pub fn pair_rule(&self) -> PairRule {
+        match &self.engine {
+            RunProgram::Ours => PairRule::InProcess,
+            RunProgram::Launched(job) if job.simulated.is_none() => PairRule::InJob,
+            RunProgram::Launched(_) | RunProgram::Foreign(_) => PairRule::Never,
+        }
     }
 
     /// Names and texts of the files that `run` reads.
     pub(super) fn inputs_of(&self, run: &RunSpec) -> Result<Vec<(String, String)>, String> {
         let mut files = self.inputs(&run.candidate)?;
         let Some(reference) = &run.reference else { return Ok(files) };
-        if !self.measures_pairs([&run.candidate, reference]) {
-            return Err("these two cannot be measured in one process".to_owned());
+        if !self.pair_rule().allows([&run.candidate, reference]) {
+            return Err("these two cannot be measured in turn".to_owned());
         }
         let of_reference = self.inputs(reference)?.into_iter().zip([REFERENCE_DAT, REFERENCE_PARAMS]);
         files.extend(of_reference.map(|((_, text), name)| (name.to_owned(), text)));

@@ -83,6 +83,12 @@ impl EngineArgs {
 }
 
 impl EngineSettings {
+    /// Those of a file.
+    pub(super) fn of_file(path: &Path) -> Result<Self, EngineError> {
+        let (params, divide_cores) = read_file(path)?;
+        Ok(Self { params, divide_cores })
+    }
+
     /// The kernels of all runs.
     pub(super) fn kernels(&self) -> &KernelChoice {
         &self.params.kernels

@@ -1,33 +1,36 @@
 //! `xhpl`: a drop-in replacement of Netlib's program, on in-process ranks or the processes of an MPI job.
 
+mod dat_text;
 mod engine;
+mod pair;
+mod printed;
 mod records;
 mod sample;
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
+use crate::Watch;
 use crate::machine::affinity;
 use crate::machine::host;
 use crate::measure::survey::Survey;
 use crate::plan::windows::{WindowError, Windows};
-use crate::program::{self, CompletedRun, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
-use crate::{Residual, Watch};
+use crate::program::{self, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use clap::{CommandFactory, Parser};
 use space::dat::{DatError, HplDat};
-use space::out::{self, Norms, Tally};
+use space::out::{self, Tally};
 use space::rules::RuleError;
 use space::{Candidate, HplParams, KernelChoice};
 
+use self::dat_text::{MAX_DAT, dat_text};
 use self::engine::{EngineArgs, EngineError};
+use self::pair::{PairArgs, PairError};
+use self::printed::{report, skipped};
 use self::records::{RecordArgs, Records, Watching, WriteError};
-
-/// Maximum size of an HPL.dat in bytes.
-const MAX_DAT: u64 = 1 << 20;
 
 /// What `--version` says.
 static VERSION: LazyLock<String> =
@@ -75,6 +78,8 @@ struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "survey")]
     result: Option<PathBuf>,
     #[command(flatten)]
+    pair: PairArgs,
+    #[command(flatten)]
     records: RecordArgs,
 }
 
@@ -107,6 +112,8 @@ enum XhplError {
     Record(#[from] WriteError),
     #[error("--windows: {0} of N={n} NB={nb}", n = .1.n, nb = .1.nb)]
     Window(WindowError, HplParams),
+    #[error(transparent)]
+    Pair(#[from] PairError),
 }
 
 impl XhplError {
@@ -172,6 +179,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
     if let Some(windows) = &args.windows {
         sample::check(windows, &candidates)?;
     }
+    let reference = args.pair.read(&candidates, &engine, ranks)?;
     let runner = Runner::new(engine.kernels())?;
     if let Some(repeats) = args.survey {
         return survey(&candidates, repeats.get(), ranks, &runner, args.force);
@@ -179,6 +187,12 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
     let mut records = Records::open(&args.records, candidates.last().map(|last| &last.hpl))?;
     let mut out = if args.json { Out::stdout() } else { Out::open(&dat)? };
     describe(&runner, &candidates, ranks, engine.kernels());
+    if let Some(reference) = reference {
+        let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
+        let result = runner.measure_pair_on(ranks, [&candidates[0], &reference], &options)?;
+        write_last(args, true, |path| program::write_pair(path, &result))?;
+        return out.write(&if args.json { json(&result) } else { out::pair(&result) });
+    }
     if let Some(windows) = &args.windows {
         return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
     }
@@ -198,13 +212,10 @@ fn survey(
     Out::stdout().write(&json(&found))
 }
 
-/// The text of HPL.dat in the current folder; its comments may be in any encoding.
+/// The text of the HPL.dat in the current folder.
 fn read_dat() -> Result<String, XhplError> {
-    let mut bytes = Vec::new();
-    let read = File::open("HPL.dat").and_then(|file| file.take(MAX_DAT + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) if bytes.len() as u64 > MAX_DAT => Err(XhplError::TooLong),
-        Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+    match dat_text(Path::new("HPL.dat")) {
+        Ok(text) => text.ok_or(XhplError::TooLong),
         Err(source) => {
             let folder = std::env::current_dir().map_or_else(|_| ".".to_owned(), |folder| folder.display().to_string());
             Err(XhplError::Unreadable { folder, source })
@@ -315,45 +326,6 @@ fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Resul
 /// A result as a line of JSON.
 fn json(result: &impl serde::Serialize) -> String {
     serde_json::to_string(result).expect("all map keys of a result are strings") + "\n"
-}
-
-/// A skipped run: as Netlib prints it, or as a line of JSON.
-fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
-    if !as_json {
-        return format!("{reason}, skip\n");
-    }
-    let schema_version = space::result::RESULT_SCHEMA;
-    let line =
-        serde_json::json!({ "schema_version": schema_version, "candidate": candidate, "skipped": reason.to_string() });
-    line.to_string() + "\n"
-}
-
-/// The text of one completed run, which is counted in `tally`.
-fn report(run: &CompletedRun, threshold: f64, tally: &mut Tally) -> String {
-    let result = &run.result;
-    let (core, before_s) = result.core_start();
-    let stamp = |after_s| out::ctime_utc(core, after_s).unwrap_or_else(|| core.to_owned());
-    let (started, ended) = (stamp(before_s), stamp(before_s + result.time_s));
-    let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
-    if threshold <= 0.0 {
-        tally.passed += 1;
-        return line;
-    }
-    match &run.residual {
-        None => {
-            tally.skipped += 1;
-            line + &out::skipped(result.info)
-        }
-        Some(residual) => {
-            *(if result.passed { &mut tally.passed } else { &mut tally.failed }) += 1;
-            line + &out::residual(residual.scaled, threshold, Some(&norms(residual)))
-        }
-    }
-}
-
-fn norms(residual: &Residual) -> Norms {
-    let &Residual { r_norminf, a_norminf, a_norm1, x_norminf, x_norm1, b_norminf, .. } = residual;
-    Norms { r_inf: r_norminf, a_inf: a_norminf, a_1: a_norm1, x_inf: x_norminf, x_1: x_norm1, b_inf: b_norminf }
 }
 
 /// Destination of the output.

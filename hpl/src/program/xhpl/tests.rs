@@ -1,6 +1,8 @@
 use space::EngineParams;
 
 use super::*;
+use crate::Residual;
+use crate::program::CompletedRun;
 
 /// A completed run with this info and scaled residual.
 fn run(info: usize, scaled: Option<f64>) -> CompletedRun {

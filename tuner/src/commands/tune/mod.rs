@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use objectives::predict::Predictor;
-use objectives::real::Extent;
+use objectives::real::{Extent, PairRule};
 use space::Candidates;
 
 use crate::cli::TuneArgs;
@@ -284,7 +284,7 @@ fn search(
         expert: expert.as_ref(),
         extent,
         // The power of two in one process is that of neither.
-        pairs: extent == Extent::Windows && objective.is_rate() && runs.measures_pairs([&baseline, &baseline]),
+        pairs: if extent == Extent::Windows && objective.is_rate() { runs.pair_rule() } else { PairRule::Never },
         objective,
         seed: store.session().seed,
         until_gain: store.session().until_gain,
@@ -383,7 +383,7 @@ fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Bud
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
-        rounds_s: rounds_s(&cost, (baseline, expert), (extent, pairs), budget.total_s()),
+        rounds_s: rounds_s(&cost, (baseline, expert), (extent, pairs != PairRule::Never), budget.total_s()),
         trial_s: cost.of(baseline, session.extent),
     };
     progress.line(&forecast.sentence());

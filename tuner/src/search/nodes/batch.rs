@@ -3,7 +3,7 @@
 //! Every group runs the reference first, and again before each [`EVERY`] other trials. The others are proposed by the strategy one
 //! after the other; what is under way is believed to reach what is expected of it.
 
-use objectives::real::Extent;
+use objectives::real::{Extent, PairRule};
 use space::{Candidate, Candidates};
 
 use super::group::NodeGroup;
@@ -201,7 +201,7 @@ impl NodesView<'_> {
                 baseline: self.setup.reference,
                 expert: None,
                 extent: self.setup.extent,
-                pairs: false,
+                pairs: PairRule::Never,
                 objective: Objective::Gflops,
                 seed: self.setup.seed,
                 until_gain: None,

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 pub use after::rounds_s;
 pub use due::Due;
-use objectives::real::Extent;
+use objectives::real::{Extent, PairRule};
 use space::dims::Point;
 use space::{Candidate, Candidates};
 
@@ -52,8 +52,8 @@ pub struct Setup<'a> {
     pub expert: Option<&'a Candidate>,
     /// Whether trials of the search are whole runs or windows.
     pub extent: Extent,
-    /// Whether two candidates can be measured in turn in one process.
-    pub pairs: bool,
+    /// Which two candidates can be measured in turn.
+    pub pairs: PairRule,
     /// What is made as large as possible.
     pub objective: Objective,
     /// Seed of the session.
@@ -193,7 +193,7 @@ impl<R: Finished> View<'_, R> {
             prior: self.prior,
             budget_left_s: self.left_s,
             budget_total_s: self.total_s,
-            pair_cost: self.setup.pairs.then(|| self.cost.of_pairs()),
+            pair_cost: (self.setup.pairs != PairRule::Never).then(|| self.cost.of_pairs()),
             trial: self.rows.len() as u64,
             seed: self.setup.seed,
         }
@@ -238,8 +238,11 @@ impl<R: Finished> View<'_, R> {
         Some(plan)
     }
 
-    /// Lets `plan` measure its candidate in turn with `reference`, which has passed.
+    /// Lets `plan` measure its candidate in turn with `reference`, which has passed, where these two can be.
     fn pair_with(&self, plan: &mut PlannedTrial, reference: Candidate) {
+        if !self.setup.pairs.allows([&plan.candidate, &reference]) {
+            return;
+        }
         let Some(trial) = self.first_trial_of(&reference) else { return };
         let alone_s = [&plan.candidate, &reference].map(|candidate| self.cost.of(candidate, plan.extent));
         plan.expected_s = self.cost.of_pairs() * alone_s.iter().sum::<f64>();

@@ -1,6 +1,7 @@
 //! Whole sessions on a made-up machine: runs cost what the model says, their rates are given by a function.
 
 use objectives::predict::Predictor;
+use objectives::real::PairRule;
 use space::dims::Space;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
 use space::machine::{Host, Machine, Node, Rate, RateKernel};
@@ -99,7 +100,7 @@ fn session_until(
         let mut view = View {
             setup: Setup {
                 objective: Objective::Gflops,
-                pairs: false,
+                pairs: PairRule::Never,
                 domain: &domain,
                 strategy: &Bayes,
                 designed: false,
@@ -285,7 +286,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     what(&View {
         setup: Setup {
             objective: Objective::Gflops,
-            pairs: false,
+            pairs: PairRule::Never,
             domain: &domain,
             strategy: &Bayes,
             designed: false,

@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use objectives::real::Extent;
+use objectives::real::{Extent, PairRule};
 use space::Candidate;
 
 use super::{Setup, View};
@@ -77,7 +77,7 @@ impl<R: Finished> View<'_, R> {
             Some(_) => 0.0,
             None => {
                 let Setup { baseline, expert, extent, pairs, .. } = self.setup;
-                rounds_s(self.cost, (baseline, expert), (extent, pairs), self.total_s)
+                rounds_s(self.cost, (baseline, expert), (extent, pairs != PairRule::Never), self.total_s)
             }
         }
     }
@@ -115,14 +115,20 @@ impl<R: Finished> View<'_, R> {
         self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
     }
 
-    /// Whether rounds are pairs in one process, the first of `pair_s` seconds: where these say more in the same time, and as many as an
+    /// Whether rounds are pairs of `verified` and `others`, the first of `pair_s` seconds: where these say more in the same time, and as many as an
     /// interval needs fit; once rounds have begun, as they have.
-    fn compares_by_pairs(&self, after: &[R], pair_s: f64) -> bool {
+    fn compares_by_pairs(
+        &self,
+        after: &[R],
+        (verified, others): (&Candidate, [Option<&Candidate>; 2]),
+        pair_s: f64,
+    ) -> bool {
         let compared = |row: &&R| [Identity::CONFIRM, Identity::EXPERT].contains(&row.strategy());
         if let Some(first) = after.iter().find(compared) {
             return first.reference_trial().is_some();
         }
-        self.setup.pairs
+        others.into_iter().flatten().all(|other| self.setup.pairs.allows([verified, other]))
+            && self.setup.pairs != PairRule::Never
             && self.first_trial_of(self.setup.baseline).is_some()
             && self.fits(PAIRS_TO_JUDGE as f64 * pair_s)
             && bayes::posterior(&self.ctx()).paying_pairs().is_some()
@@ -183,7 +189,9 @@ impl<'a, R: Finished> RoundState<'a, R> {
         let (baseline_s, verified_s) = (hardly_s(view.setup.baseline), hardly_s(verified));
         let (is_other, expert_s) = (verified != view.setup.baseline, expert.map_or(0.0, hardly_s));
         let pair_s = |other_s: f64| view.cost.of_pairs() * (other_s + verified_s);
-        let by_pairs = view.compares_by_pairs(after, pair_s(if is_other { baseline_s } else { expert_s }));
+        let others = [is_other.then_some(view.setup.baseline), expert];
+        let by_pairs =
+            view.compares_by_pairs(after, (verified, others), pair_s(if is_other { baseline_s } else { expert_s }));
         let [baseline_s, expert_s, verified_s] = match by_pairs {
             true => [0.0, pair_s(expert_s), pair_s(baseline_s)],
             false => [baseline_s, expert_s, verified_s],

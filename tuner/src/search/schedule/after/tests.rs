@@ -63,7 +63,7 @@ fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: im
     what(&View {
         setup: Setup {
             objective: Objective::Gflops,
-            pairs,
+            pairs: if pairs { PairRule::InProcess } else { PairRule::Never },
             domain,
             strategy: &Bayes,
             designed: false,

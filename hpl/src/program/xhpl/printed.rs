@@ -1,0 +1,46 @@
+//! What is printed of a run.
+
+use space::Candidate;
+use space::out::{self, Norms, Tally};
+
+use crate::Residual;
+use crate::program::{CompletedRun, RunError};
+
+/// A skipped run: as Netlib prints it, or as a line of JSON.
+pub(super) fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
+    if !as_json {
+        return format!("{reason}, skip\n");
+    }
+    let schema_version = space::result::RESULT_SCHEMA;
+    let line =
+        serde_json::json!({ "schema_version": schema_version, "candidate": candidate, "skipped": reason.to_string() });
+    line.to_string() + "\n"
+}
+
+/// The text of one completed run, which is counted in `tally`.
+pub(super) fn report(run: &CompletedRun, threshold: f64, tally: &mut Tally) -> String {
+    let result = &run.result;
+    let (core, before_s) = result.core_start();
+    let stamp = |after_s| out::ctime_utc(core, after_s).unwrap_or_else(|| core.to_owned());
+    let (started, ended) = (stamp(before_s), stamp(before_s + result.time_s));
+    let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
+    if threshold <= 0.0 {
+        tally.passed += 1;
+        return line;
+    }
+    match &run.residual {
+        None => {
+            tally.skipped += 1;
+            line + &out::skipped(result.info)
+        }
+        Some(residual) => {
+            *(if result.passed { &mut tally.passed } else { &mut tally.failed }) += 1;
+            line + &out::residual(residual.scaled, threshold, Some(&norms(residual)))
+        }
+    }
+}
+
+fn norms(residual: &Residual) -> Norms {
+    let &Residual { r_norminf, a_norminf, a_norm1, x_norminf, x_norm1, b_norminf, .. } = residual;
+    Norms { r_inf: r_norminf, a_inf: a_norminf, a_1: a_norm1, x_inf: x_norminf, x_1: x_norm1, b_inf: b_norminf }
+}
