@@ -1,5 +1,6 @@
 //! Which two candidates can be measured in turn.
 
+use hpl::plan::windows::covers_turn;
 use space::{Candidate, DeviceChoice, KernelChoice, NodeSettings};
 
 /// Where windows of two candidates can be measured in turn, in the same memory.
@@ -14,7 +15,8 @@ pub enum PairRule {
 }
 
 impl PairRule {
-    /// Whether these two can: with the same kernels and settings of the node, on hosts, and in a job of the same ranks and threads.
+    /// Whether these two can: with the same kernels and settings of the node, on hosts, on grids of which windows say the whole, and in
+    /// a job of the same ranks and threads.
     pub fn allows(self, [a, b]: [&Candidate; 2]) -> bool {
         let same = |of: fn(&Candidate) -> (&KernelChoice, &[KernelChoice], &NodeSettings)| of(a) == of(b);
         let shape = |of: &Candidate| (of.hpl.ranks(), of.engine.threads);
@@ -24,7 +26,7 @@ impl PairRule {
             Self::InJob => shape(a) == shape(b),
         };
         fits && same(|of| (&of.engine.kernels, &of.engine.rank_kernels, &of.engine.settings))
-            && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None)
+            && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None && covers_turn(&of.hpl))
     }
 }
 
@@ -45,6 +47,8 @@ mod tests {
         assert_eq!(allowed(PairRule::Never), [false, false]);
         assert_eq!(allowed(PairRule::InProcess), [true, true]);
         assert_eq!(allowed(PairRule::InJob), [true, false]);
+        let (square, long) = (candidate((8, 8), 1), candidate((4, 16), 1));
+        assert!(PairRule::InJob.allows([&square, &square]) && !PairRule::InJob.allows([&square, &long]));
         let mut other = b.clone();
         other.engine.kernels = KernelChoice::Auto;
         assert!(!PairRule::InProcess.allows([&a, &other]));

@@ -130,6 +130,12 @@ fn length(hpl: &HplParams) -> usize {
     turn(hpl).clamp(SHORTEST, LONGEST)
 }
 
+/// Whether windows that compare two runs contain a cycle of the panel owners of this one. On larger grids what the few owners in them have in
+/// common is in the ratio, the same each time.
+pub fn covers_turn(hpl: &HplParams) -> bool {
+    turn(hpl) <= LONGEST
+}
+
 /// The window of `length` steps whose middle is on the trailing matrix of order `part`·N; `None` where it would contain the
 /// first or the last step of the run.
 fn at(hpl: &HplParams, part: f64, length: usize) -> Option<Window> {

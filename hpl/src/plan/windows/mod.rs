@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use space::HplParams;
 use space::result::PhaseTime;
 
-pub use self::choose::Windows;
 pub(crate) use self::choose::{VISITS, paired};
+pub use self::choose::{Windows, covers_turn};
 pub(crate) use self::compare::{Visits, compare};
 pub use self::predict::{WholeRunPrediction, predict};
 

@@ -352,7 +352,7 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
 /// Says what will be done before it is done.
 fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Budget, progress: &Progress) {
     let (session, prior, predictor) = (store.session(), model.prior.as_ref(), &model.predictor);
-    let Setup { domain, baseline, expert, extent, pairs, .. } = *setup;
+    let Setup { domain, baseline, expert, extent, .. } = *setup;
     let n = domain.spec().n;
     let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
     let by = match session.extent {
@@ -383,7 +383,7 @@ fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Bud
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
-        rounds_s: rounds_s(&cost, (baseline, expert), (extent, pairs != PairRule::Never), budget.total_s()),
+        rounds_s: rounds_s(&cost, (baseline, expert), (extent, setup.has_pairs()), budget.total_s()),
         trial_s: cost.of(baseline, session.extent),
     };
     progress.line(&forecast.sentence());

@@ -62,6 +62,13 @@ pub struct Setup<'a> {
     pub until_gain: Option<f64>,
 }
 
+impl Setup<'_> {
+    /// Whether candidates like the usual one can be measured in turn.
+    pub fn has_pairs(&self) -> bool {
+        self.pairs.allows([self.baseline; 2])
+    }
+}
+
 /// What the next step depends on: the setup, and what is known at this moment.
 pub struct View<'a, R = Row> {
     /// What is searched.
@@ -193,7 +200,7 @@ impl<R: Finished> View<'_, R> {
             prior: self.prior,
             budget_left_s: self.left_s,
             budget_total_s: self.total_s,
-            pair_cost: (self.setup.pairs != PairRule::Never).then(|| self.cost.of_pairs()),
+            pair_cost: self.setup.has_pairs().then(|| self.cost.of_pairs()),
             trial: self.rows.len() as u64,
             seed: self.setup.seed,
         }

@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use objectives::real::{Extent, PairRule};
+use objectives::real::Extent;
 use space::Candidate;
 
 use super::{Setup, View};
@@ -76,8 +76,8 @@ impl<R: Finished> View<'_, R> {
             _ if self.baseline_never_passes() => 0.0,
             Some(_) => 0.0,
             None => {
-                let Setup { baseline, expert, extent, pairs, .. } = self.setup;
-                rounds_s(self.cost, (baseline, expert), (extent, pairs != PairRule::Never), self.total_s)
+                let Setup { baseline, expert, extent, .. } = self.setup;
+                rounds_s(self.cost, (baseline, expert), (extent, self.setup.has_pairs()), self.total_s)
             }
         }
     }
@@ -128,7 +128,7 @@ impl<R: Finished> View<'_, R> {
             return first.reference_trial().is_some();
         }
         others.into_iter().flatten().all(|other| self.setup.pairs.allows([verified, other]))
-            && self.setup.pairs != PairRule::Never
+            && self.setup.has_pairs()
             && self.first_trial_of(self.setup.baseline).is_some()
             && self.fits(PAIRS_TO_JUDGE as f64 * pair_s)
             && bayes::posterior(&self.ctx()).paying_pairs().is_some()

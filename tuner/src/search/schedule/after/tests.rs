@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use objectives::real::PairRule;
 use space::HplParams;
 use space::dims::Point;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
