@@ -15,6 +15,11 @@ pub enum PairRule {
 }
 
 impl PairRule {
+    /// The rule for these candidates: nowhere, if none of them can be measured in turn with one of its kind.
+    pub fn among(self, mut candidates: impl Iterator<Item = Candidate>) -> Self {
+        if candidates.any(|candidate| self.allows([&candidate; 2])) { self } else { Self::Never }
+    }
+
     /// Whether these two can: with the same kernels and settings of the node, on hosts, on grids of which windows say the whole, and in
     /// a job of the same ranks and threads.
     pub fn allows(self, [a, b]: [&Candidate; 2]) -> bool {
@@ -49,6 +54,8 @@ mod tests {
         assert_eq!(allowed(PairRule::InJob), [true, false]);
         let (square, long) = (candidate((8, 8), 1), candidate((4, 16), 1));
         assert!(PairRule::InJob.allows([&square, &square]) && !PairRule::InJob.allows([&square, &long]));
+        assert_eq!(PairRule::InJob.among([long.clone(), a.clone()].into_iter()), PairRule::InJob);
+        assert_eq!(PairRule::InJob.among([long].into_iter()), PairRule::Never);
         let mut other = b.clone();
         other.engine.kernels = KernelChoice::Auto;
         assert!(!PairRule::InProcess.allows([&a, &other]));

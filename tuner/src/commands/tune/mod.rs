@@ -284,7 +284,11 @@ fn search(
         expert: expert.as_ref(),
         extent,
         // The power of two in one process is that of neither.
-        pairs: if extent == Extent::Windows && objective.is_rate() { runs.pair_rule() } else { PairRule::Never },
+        pairs: if extent == Extent::Windows && objective.is_rate() {
+            runs.pair_rule().among(domain.points().iter().map(|point| domain.candidate(point)))
+        } else {
+            PairRule::Never
+        },
         objective,
         seed: store.session().seed,
         until_gain: store.session().until_gain,
@@ -383,7 +387,7 @@ fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Bud
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
-        rounds_s: rounds_s(&cost, (baseline, expert), (extent, setup.has_pairs()), budget.total_s()),
+        rounds_s: rounds_s(&cost, (baseline, expert), (extent, setup.pairs_with_usual()), budget.total_s()),
         trial_s: cost.of(baseline, session.extent),
     };
     progress.line(&forecast.sentence());

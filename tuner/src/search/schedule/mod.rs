@@ -63,8 +63,8 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// Whether candidates like the usual one can be measured in turn.
-    pub fn has_pairs(&self) -> bool {
+    /// Whether the usual candidate can be measured in turn with another one.
+    pub fn pairs_with_usual(&self) -> bool {
         self.pairs.allows([self.baseline; 2])
     }
 }
@@ -200,7 +200,7 @@ impl<R: Finished> View<'_, R> {
             prior: self.prior,
             budget_left_s: self.left_s,
             budget_total_s: self.total_s,
-            pair_cost: self.setup.has_pairs().then(|| self.cost.of_pairs()),
+            pair_cost: (self.setup.pairs != PairRule::Never).then(|| self.cost.of_pairs()),
             trial: self.rows.len() as u64,
             seed: self.setup.seed,
         }

@@ -77,7 +77,7 @@ impl<R: Finished> View<'_, R> {
             Some(_) => 0.0,
             None => {
                 let Setup { baseline, expert, extent, .. } = self.setup;
-                rounds_s(self.cost, (baseline, expert), (extent, self.setup.has_pairs()), self.total_s)
+                rounds_s(self.cost, (baseline, expert), (extent, self.setup.pairs_with_usual()), self.total_s)
             }
         }
     }
@@ -128,7 +128,7 @@ impl<R: Finished> View<'_, R> {
             return first.reference_trial().is_some();
         }
         others.into_iter().flatten().all(|other| self.setup.pairs.allows([verified, other]))
-            && self.setup.has_pairs()
+            && self.setup.pairs_with_usual()
             && self.first_trial_of(self.setup.baseline).is_some()
             && self.fits(PAIRS_TO_JUDGE as f64 * pair_s)
             && bayes::posterior(&self.ctx()).paying_pairs().is_some()
