@@ -321,9 +321,9 @@ KERNEL_OF(FACTOR_THREADS) hpl_factor(double *a, u64 ld, u64 rows, u64 cols, u64 
 #define MOST_MOVED 4096
 #define COLUMNS 8
 
-/* Row j <-> row pivots[j] - first, for j = 0, 1, ... in this order, of all columns but the `skipped` ones from `left` on; what these
- * are of rows 0, 1, ..., skipped - 1 is L1, and of the columns to the right of them those rows <- L1^-1 times them if `solve`, for which `skipped` =
- * `count` <= 2 * WIDEST. WIDEST exchanges at once: each row that they touch gets the element of the row from which they move it. */
+/* Row j <-> row pivots[j] - first, for j = 0, 1, ... in this order, of all columns but the `skipped` ones from `left` on. If `solve`, these
+ * are `count` <= 2 * WIDEST and begin with L1, and of each column to the right of them the first `count` rows <- L1^-1 times them.
+ * WIDEST exchanges at once: each row that they touch gets the element of the row from which they move it. */
 KERNEL hpl_interchange(const double *pivots, u64 count, u64 first, double *a, u64 ld, u64 left, u64 skipped, u64 cols, u64 solve)
 {
     SHARED unsigned other[WIDEST], from[2 * WIDEST], to[2 * WIDEST];
