@@ -239,7 +239,7 @@ mod tests {
         assert!(orders == [4096, 16_384] && last.rate_gflops > 20e3, "{orders:?} {last:?}");
     }
 
-    /// An H200 whose first run loads the kernels of its BLAS, in a short session: 15 GFLOP/s at N = 1024 were no reason to stop there.
+    /// A GPU that waits more than it computes at a small N, in a short session.
     #[test]
     fn a_slow_first_run_is_not_the_last() {
         let mut orders = Vec::new();

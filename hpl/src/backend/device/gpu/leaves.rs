@@ -3,7 +3,7 @@
 use super::device::GpuDevice;
 use super::kernels::{GpuKernel, LaunchSize, words};
 use super::memory::GpuMemory;
-use crate::backend::device::api::{FACTOR_COLS, MOST_ROWS_OF_BLOCK};
+use crate::backend::device::api::{FACTOR_COLS, MOST_ROWS_OF_BLOCK, factor_work};
 use crate::backend::device::{Block, DeviceError, FactorMemory, Stream};
 
 /// Columns that a block of `hpl_interchange` takes at once: `COLUMNS` there.
@@ -52,7 +52,7 @@ impl GpuDevice {
         assert!(a.cols <= FACTOR_COLS && a.cols <= a.rows, "columns of one leaf");
         assert!(pivots.rows == a.cols && values.rows == a.cols, "a place for each pivot");
         let blocks = factor_blocks(a.rows, a.cols);
-        assert!(work.rows >= 4 * blocks * (2 + FACTOR_COLS), "work for all blocks");
+        assert!(work.rows >= factor_work(a.rows, blocks), "work for all blocks");
         if blocks > self.most_blocks {
             return self.queue(|| Err(self.too_many_rows(a.rows)));
         }
