@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use objectives::simulated::{Clock, SimulatedCluster, SimulatedRun};
+use objectives::simulated::{Asked, Clock, SimulatedCluster, SimulatedRun};
 use space::domain::{DomainSpec, HplDomain, Limits, SettingsDomain};
 use space::{Candidate, Candidates, KernelChoice, Unequal};
 use tuner::record::session::Session;
@@ -39,7 +39,7 @@ struct Truth {
 }
 
 fn truth(cluster: &SimulatedCluster, candidate: &Candidate) -> Truth {
-    let run = cluster.run(candidate, None, Clock::default()).unwrap();
+    let run = cluster.run(candidate, Asked::Whole, Clock::default()).unwrap();
     let power = cluster.power(candidate, &run).unwrap();
     let SimulatedRun::Whole(result, _) = &run else { panic!("{run:?}") };
     let rate_gflops = result.rate_gflops;

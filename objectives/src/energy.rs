@@ -213,7 +213,7 @@ mod tests {
     use space::{Candidate, EngineParams, HplParams};
 
     use super::*;
-    use crate::simulated::{Clock, SimulatedCluster, SimulatedRun};
+    use crate::simulated::{Asked, Clock, SimulatedCluster, SimulatedRun};
 
     fn cluster() -> SimulatedCluster {
         let text = include_str!("../../datasets/simulated/clocks.toml");
@@ -261,8 +261,8 @@ mod tests {
         for candidate in
             [candidate(192, (1, 1), 4), candidate(128, (2, 2), 1), candidate(384, (1, 4), 1), candidate(64, (2, 1), 2)]
         {
-            let windows = cluster.run(&candidate, Some(&Windows::Auto), Clock::default()).unwrap();
-            let whole = cluster.run(&candidate, None, Clock::default()).unwrap();
+            let windows = cluster.run(&candidate, Asked::Windows(&Windows::Auto), Clock::default()).unwrap();
+            let whole = cluster.run(&candidate, Asked::Whole, Clock::default()).unwrap();
             let [of_windows, of_whole] = [&windows, &whole].map(|run| cluster.power(&candidate, run).unwrap());
             let (SimulatedRun::Windows(windows), SimulatedRun::Whole(whole, wall_s)) = (&windows, &whole) else {
                 panic!()

@@ -55,10 +55,10 @@ pub struct WindowsMeasurement {
 }
 
 /// What windows of a candidate and of a reference in turn say of the two.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PairMeasurement {
-    /// GFLOP/s of the whole run of the reference, estimated from its windows.
-    pub reference_rate_gflops: f64,
+    /// The windows of the reference.
+    pub reference: Box<WindowsResult>,
     /// Natural logarithm of the candidate's rate divided by the reference's, estimated for whole runs.
     pub log_ratio: f64,
     /// One standard error of it, by the differences between repeated windows.

@@ -39,10 +39,16 @@ pub(crate) fn whole_time(run: &WindowsResult, expected: &Timeline) -> Option<Who
         }
         seen.push((window.first as f64 + (window.steps as f64 - 1.0) / 2.0, ratio));
     }
+    seen.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // A window may have been visited several times.
+    let at_once = |visits: &[(f64, f64)]| {
+        let sum: f64 = visits.iter().map(|&(_, ratio)| ratio).sum();
+        (visits[0].0, sum / visits.len() as f64)
+    };
+    let seen: Vec<(f64, f64)> = seen.chunk_by(|a, b| a.0 == b.0).map(at_once).collect();
     if seen.len() < 2 {
         return None;
     }
-    seen.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total_s = |seen: &[(f64, f64)]| {
         let scaled = steps.iter().enumerate().map(|(k, step_s)| step_s * between(seen, k as f64));
         scaled.sum::<f64>() + run.predicted_trsv_s
@@ -74,10 +80,11 @@ mod tests {
     use space::{Candidate, EngineParams, Share, Weights};
 
     use super::*;
-    use crate::simulated::{Clock, SimulatedCluster, SimulatedRun};
+    use crate::predict::{PairTimes, Predictor};
+    use crate::simulated::{Asked, Clock, SimulatedCluster, SimulatedRun};
 
     fn windows(cluster: &SimulatedCluster, candidate: &Candidate) -> WindowsResult {
-        match cluster.run(candidate, Some(&Windows::Auto), Clock::default()).unwrap() {
+        match cluster.run(candidate, Asked::Windows(&Windows::Auto), Clock::default()).unwrap() {
             SimulatedRun::Windows(run) => *run,
             other => panic!("{other:?}"),
         }
@@ -121,6 +128,44 @@ mod tests {
         println!("root mean square {:.3} %, {:.3} %", size(&alone), size(&with));
         // Measured: 1.70 and 0.36 %, of DEPTH 1 alone 0.51 and 0.26 %.
         assert!(size(&with) < 0.4 * size(&alone) && size(&with) < 0.5, "{} {}", size(&alone), size(&with));
+    }
+
+    /// On the same cluster: two in turn.
+    #[test]
+    fn the_ratio_of_two_in_turn_is_nearer_to_that_of_whole_runs_with_a_timeline() {
+        let text = include_str!("../../datasets/simulated/dahu.toml");
+        let cluster = SimulatedCluster { noise: 0.0, ..SimulatedCluster::parse(text).unwrap() };
+        let machine = space::machine::Machine { phases: cluster.description().phases, ..cluster.machine.clone() };
+        let predictor = Predictor::new(&machine).unwrap().slowed(cluster.unequal());
+        let candidate = |(nb, p, q, threads, depth): (usize, usize, usize, usize, usize)| {
+            let hpl = HplParams { nb, depth, ..HplParams::baseline(300_000, p, q) };
+            Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
+        };
+        let reference = candidate((384, 16, 16, 4, 1));
+        let (mut alone, mut with) = (Vec::new(), Vec::new());
+        for other in
+            [(256, 16, 16, 4, 1), (384, 16, 16, 4, 0), (384, 8, 32, 4, 1), (512, 8, 32, 4, 1), (320, 32, 8, 4, 1)]
+        {
+            let candidate = candidate(other);
+            let SimulatedRun::Pair(pair) =
+                cluster.run(&candidate, Asked::InTurnWith(&reference), Clock::default()).unwrap()
+            else {
+                panic!("no pair");
+            };
+            let truth = [&reference, &candidate].map(|of| cluster.truth().timeline(of).total_s.ln());
+            let truth = truth[0] - truth[1];
+            let sides = [(&candidate, &pair.candidate), (&reference, &pair.reference)];
+            let PairTimes::ByTimeline([own, other_s]) = predictor.whole_times(sides) else { panic!("no timeline") };
+            let found = [pair.predicted_log_ratio, (other_s.time_s / own.time_s).ln()];
+            let errors = found.map(|found| 100.0 * (found - truth));
+            println!("{other:?}: {:+.2} %: {:+.2}, {:+.2} %", 100.0 * truth, errors[0], errors[1]);
+            alone.push(errors[0]);
+            with.push(errors[1]);
+        }
+        let size =
+            |errors: &[f64]| (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
+        println!("root mean square {:.3} %, {:.3} %", size(&alone), size(&with));
+        assert!(size(&with) < 0.5 * size(&alone), "{} {}", size(&alone), size(&with));
     }
 
     #[test]

@@ -13,8 +13,11 @@ pub const DEVICE_PERMUTED_ROWS: usize = 4096;
 /// Copies of L that a device has where panels travel, or where the host factors them.
 pub const DEVICE_LS: usize = 2;
 
+/// Leading dimensions on devices are multiples of it, in elements: 256 bytes. DGEMM reads whole lines of the memory then.
+pub const DEVICE_LD_STEP: usize = 32;
+
 /// Rows by which our engine may lengthen the columns of a matrix (ALIGN 8, no multiple of 512).
-const PADDING: usize = 16;
+const PADDING: usize = 2 * DEVICE_LD_STEP;
 
 /// Bytes of what else a device has of a run, at most: lists of rows and tables of the generator, as many as may be queued.
 pub const DEVICE_LISTS_BYTES: u64 = 48 << 20;

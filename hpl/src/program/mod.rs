@@ -30,7 +30,7 @@ pub use self::emulation::{Emulated, refuse_emulation};
 pub use self::error::RunError;
 pub use self::memory::check_memory;
 pub use self::mpi::{UnderMpi, refuse_mpi};
-pub use self::pair::{measure_pair, write_pair};
+pub use self::pair::{measure_pair, pair_of, write_pair};
 pub use self::progress::ProgressLines;
 pub use self::ranks::{Ranks, enter};
 pub use self::runner::{CompletedRun, RunOptions, Runner, run_candidate, write_result};

@@ -3,15 +3,15 @@
 use std::io;
 use std::path::Path;
 
+use space::Candidate;
 use space::windows::{PAIR_SCHEMA, PairResult, WindowsResult};
-use space::{Candidate, HplParams};
 
 use super::job::{Job, RankReport};
 use super::memory::matrix_lens;
 use super::windows::MeasurementStart;
 use super::{Ranks, RunError, RunOptions, Runner};
 use crate::backend::host::kernels::RankKernels;
-use crate::plan::windows::{VISITS, Visits, Window, WindowTimes, WindowsReport, compare, paired};
+use crate::plan::windows::{RateRatio, Window, WindowTimes, WindowsReport, in_turn};
 use crate::program::files;
 
 /// Measures windows of a candidate and of a reference alternately, on threads of this process.
@@ -32,6 +32,17 @@ pub fn measure_pair(
 /// Those of [`files::write_atomically`].
 pub fn write_pair(path: &Path, result: &PairResult) -> io::Result<()> {
     files::write_atomically(path, &serde_json::to_vec(result)?)
+}
+
+/// The result of a pair whose steps have the ratio `found`, from the windows of both.
+pub fn pair_of(found: RateRatio, candidate: WindowsResult, reference: WindowsResult) -> PairResult {
+    PairResult {
+        pair_schema_version: PAIR_SCHEMA,
+        predicted_log_ratio: with_substitution(found.log_ratio, candidate.predicted_trsv_s, &reference),
+        predicted_log_ratio_sd: found.sd,
+        candidate,
+        reference,
+    }
 }
 
 /// The logarithm of the ratio of the rates of two whole runs, from that of their steps alone: with the back substitution of the
@@ -67,38 +78,17 @@ impl Runner {
         if n != reference_n || n == 0 {
             return Err(RunError::Orders { n, reference_n });
         }
-        let [mut a, mut b] = [self.side(ranks, pair[0], options.force)?, self.side(ranks, pair[1], options.force)?];
+        let [a, b] = [self.side(ranks, pair[0], options.force)?, self.side(ranks, pair[1], options.force)?];
         [&a, &b].into_iter().for_each(|side| ranks.reserve(&matrix_lens(&side.candidate)));
-        let mut windows: Vec<Visits> = Vec::new();
-        for [of_a, of_b] in paired(&a.candidate.hpl, &b.candidate.hpl) {
-            let mut visits = Visits::new();
-            for visit in 0..VISITS {
-                // a b b a
-                let times = if visit.is_multiple_of(2) {
-                    let first = a.measure(ranks, of_a)?;
-                    [first, b.measure(ranks, of_b)?]
-                } else {
-                    let first = b.measure(ranks, of_b)?;
-                    [a.measure(ranks, of_a)?, first]
-                };
-                visits.push(times);
-            }
-            windows.push(visits);
-        }
-        let hpl: [&HplParams; 2] = [&a.candidate.hpl, &b.candidate.hpl];
-        let found = compare(hpl, &windows).expect("an order above 0 has windows");
+        let hpl = [a.candidate.hpl, b.candidate.hpl];
+        let mut sides = [a, b];
+        let found = in_turn(hpl.each_ref(), |side, window| sides[side].measure(ranks, window))?;
         let result = |side: Side<'_>| {
             let measured = side.measured.expect("a window was measured");
             measurement.result(side.candidate, measured, options.threshold, side.kernels.names())
         };
-        let (candidate, reference) = (result(a), result(b));
-        Ok(PairResult {
-            pair_schema_version: PAIR_SCHEMA,
-            predicted_log_ratio: with_substitution(found.log_ratio, candidate.predicted_trsv_s, &reference),
-            predicted_log_ratio_sd: found.sd,
-            candidate,
-            reference,
-        })
+        let [candidate, reference] = sides.map(result);
+        Ok(pair_of(found.expect("an order above 0 has windows"), candidate, reference))
     }
 
     fn side(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Side<'_>, RunError> {
@@ -127,7 +117,7 @@ impl Side<'_> {
 
 #[cfg(test)]
 mod tests {
-    use space::{EngineParams, KernelChoice};
+    use space::{EngineParams, HplParams, KernelChoice};
 
     use super::*;
     use crate::plan::windows::Windows;
@@ -146,7 +136,7 @@ mod tests {
         let found = runner.measure_pair_on(&ranks, [&a, &b], &options).unwrap();
         assert!(found.passed() && found.predicted_log_ratio.abs() < 5.0 && found.predicted_log_ratio_sd > 0.0);
         assert_eq!(found.candidate.windows.len(), found.reference.windows.len());
-        assert!(found.candidate.windows.len() >= 2 * VISITS, "{found:?}");
+        assert!(found.candidate.windows.len() >= 4, "{found:?}");
         let phases = |of: &space::WindowsResult| of.phases.len();
         let steps = |of: &space::WindowsResult| of.windows.iter().map(|window| window.steps).sum::<usize>();
         assert_eq!(phases(&found.candidate), steps(&found.candidate));

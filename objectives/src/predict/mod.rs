@@ -40,6 +40,17 @@ fn as_found(mut candidate: Candidate) -> Candidate {
     candidate
 }
 
+/// What says how two runs, of which windows were measured in turn, compare as wholes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PairTimes {
+    /// The windows by themselves: they cover a cycle of the panel owners of both.
+    ByWindows,
+    /// The timeline with them: the times of both.
+    ByTimeline([WholeTime; 2]),
+    /// Nothing.
+    NotKnown,
+}
+
 /// Predicts the time of candidates on one machine. Shared by threads; caches its results.
 #[derive(Debug)]
 pub struct Predictor {
@@ -170,8 +181,27 @@ impl Predictor {
     /// The time of the whole run of `candidate` of which `run` has measured windows that cover no cycle of panel owners, by these and the
     /// timeline's steps. `None` where they cover it, without phases, and for runs whose timeline would take long.
     pub fn whole_time(&self, candidate: &Candidate, run: &WindowsResult) -> Option<WholeTime> {
-        let own = self.own.as_ref().filter(|_| covers_no_cycle(&candidate.hpl, run))?;
-        whole_time(run, &own.short_timeline(&as_found(candidate.canonical(EngineProfile::Ours)))?)
+        if covers_no_cycle(&candidate.hpl, run) { self.by_timeline(candidate, run) } else { None }
+    }
+
+    /// The same of two runs in turn: whether windows say the ratio of the whole by themselves, else the times of both.
+    pub fn whole_times(&self, pair: [(&Candidate, &WindowsResult); 2]) -> PairTimes {
+        if !pair.iter().any(|(candidate, run)| covers_no_cycle(&candidate.hpl, run)) {
+            return PairTimes::ByWindows;
+        }
+        match pair.map(|(candidate, run)| self.by_timeline(candidate, run)) {
+            [Some(candidate), Some(reference)] => PairTimes::ByTimeline([candidate, reference]),
+            _ => PairTimes::NotKnown,
+        }
+    }
+
+    /// Whether it has a timeline of runs.
+    pub fn has_timeline(&self) -> bool {
+        self.own.is_some()
+    }
+
+    fn by_timeline(&self, candidate: &Candidate, run: &WindowsResult) -> Option<WholeTime> {
+        whole_time(run, &self.own.as_ref()?.short_timeline(&as_found(candidate.canonical(EngineProfile::Ours)))?)
     }
 
     /// Predicted score in GFLOP/s.

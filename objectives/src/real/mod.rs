@@ -36,7 +36,7 @@ mod verdict;
 mod words;
 
 pub use answer::output_of;
-pub use pair_rule::PairRule;
+pub use pair_rule::{Grids, PairRule};
 pub use run_spec::{Extent, RunSpec};
 
 pub use processes::TRIAL_VARIABLE;

@@ -9,9 +9,18 @@ pub enum PairRule {
     /// Nowhere.
     Never,
     /// In one process, whose threads any ranks are.
-    InProcess,
+    InProcess(Grids),
     /// On the processes of one job, which has as many of them and as many cores of each as a candidate asks for.
-    InJob,
+    InJob(Grids),
+}
+
+/// On which grids the ratio of two whole runs is known from their windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grids {
+    /// Those whose cycle of panel owners a window covers.
+    Covered,
+    /// All: a timeline says what other owners do.
+    All,
 }
 
 impl PairRule {
@@ -20,18 +29,18 @@ impl PairRule {
         if candidates.any(|candidate| self.allows([&candidate; 2])) { self } else { Self::Never }
     }
 
-    /// Whether these two can: with the same kernels and settings of the node, on hosts, on grids of which windows say the whole, and in
-    /// a job of the same ranks and threads.
+    /// Whether these two can: with the same kernels and settings of the node, on hosts, on such grids, and in a job of the same ranks and threads.
     pub fn allows(self, [a, b]: [&Candidate; 2]) -> bool {
         let same = |of: fn(&Candidate) -> (&KernelChoice, &[KernelChoice], &NodeSettings)| of(a) == of(b);
         let shape = |of: &Candidate| (of.hpl.ranks(), of.engine.threads);
-        let fits = match self {
-            Self::Never => false,
-            Self::InProcess => true,
-            Self::InJob => shape(a) == shape(b),
+        let (fits, grids) = match self {
+            Self::Never => return false,
+            Self::InProcess(grids) => (true, grids),
+            Self::InJob(grids) => (shape(a) == shape(b), grids),
         };
+        let known = |of: &Candidate| grids == Grids::All || covers_turn(&of.hpl);
         fits && same(|of| (&of.engine.kernels, &of.engine.rank_kernels, &of.engine.settings))
-            && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None && covers_turn(&of.hpl))
+            && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None && known(of))
     }
 }
 
@@ -50,14 +59,16 @@ mod tests {
         let (a, b, wide) = (candidate((2, 2), 4), candidate((1, 4), 4), candidate((1, 2), 8));
         let allowed = |rule: PairRule| [rule.allows([&a, &b]), rule.allows([&a, &wide])];
         assert_eq!(allowed(PairRule::Never), [false, false]);
-        assert_eq!(allowed(PairRule::InProcess), [true, true]);
-        assert_eq!(allowed(PairRule::InJob), [true, false]);
+        assert_eq!(allowed(PairRule::InProcess(Grids::Covered)), [true, true]);
+        assert_eq!(allowed(PairRule::InJob(Grids::Covered)), [true, false]);
         let (square, long) = (candidate((8, 8), 1), candidate((4, 16), 1));
-        assert!(PairRule::InJob.allows([&square, &square]) && !PairRule::InJob.allows([&square, &long]));
-        assert_eq!(PairRule::InJob.among([long.clone(), a.clone()].into_iter()), PairRule::InJob);
-        assert_eq!(PairRule::InJob.among([long].into_iter()), PairRule::Never);
+        let covered = PairRule::InJob(Grids::Covered);
+        assert!(covered.allows([&square, &square]) && !covered.allows([&square, &long]));
+        assert!(PairRule::InJob(Grids::All).allows([&square, &long]));
+        assert_eq!(covered.among([long.clone(), a.clone()].into_iter()), covered);
+        assert_eq!(covered.among([long].into_iter()), PairRule::Never);
         let mut other = b.clone();
         other.engine.kernels = KernelChoice::Auto;
-        assert!(!PairRule::InProcess.allows([&a, &other]));
+        assert!(!PairRule::InProcess(Grids::All).allows([&a, &other]));
     }
 }

@@ -9,7 +9,7 @@ use space::dat::HplDat;
 use space::{Candidate, NodeSettings};
 
 use super::guard;
-use super::pair_rule::PairRule;
+use super::pair_rule::{Grids, PairRule};
 use super::printed::{judge_printed, text};
 use super::processes::{GRACE, LAUNCHERS_GRACE, end_all, marked};
 use super::record::{EndedBy, GuardRecord};
@@ -192,12 +192,12 @@ impl RealRuns {
         words
     }
 
-    /// Which two candidates it can measure in turn.
-    pub fn pair_rule(&self) -> PairRule {
+    /// Which two candidates on these grids it can measure in turn.
+    pub fn pair_rule(&self, grids: Grids) -> PairRule {
         match &self.engine {
-            RunProgram::Ours => PairRule::InProcess,
-            RunProgram::Launched(job) if job.simulated.is_none() => PairRule::InJob,
-            RunProgram::Launched(_) | RunProgram::Foreign(_) => PairRule::Never,
+            RunProgram::Ours => PairRule::InProcess(grids),
+            RunProgram::Launched(_) => PairRule::InJob(grids),
+            RunProgram::Foreign(_) => PairRule::Never,
         }
     }
 
@@ -205,7 +205,7 @@ impl RealRuns {
     pub(super) fn inputs_of(&self, run: &RunSpec) -> Result<Vec<(String, String)>, String> {
         let mut files = self.inputs(&run.candidate)?;
         let Some(reference) = &run.reference else { return Ok(files) };
-        if !self.pair_rule().allows([&run.candidate, reference]) {
+        if !self.pair_rule(Grids::All).allows([&run.candidate, reference]) {
             return Err("these two cannot be measured in turn".to_owned());
         }
         let of_reference = self.inputs(reference)?.into_iter().zip([REFERENCE_DAT, REFERENCE_PARAMS]);

@@ -70,7 +70,7 @@ pub(super) fn judge_pair(folder: &Path, record: &GuardRecord) -> Result<WindowsM
     }
     ended_well(folder, record)?;
     let pair = PairMeasurement {
-        reference_rate_gflops: reference.predicted_rate_gflops,
+        reference: Box::new(reference),
         log_ratio: predicted_log_ratio,
         log_ratio_sd: predicted_log_ratio_sd,
     };

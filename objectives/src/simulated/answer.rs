@@ -1,13 +1,15 @@
 //! The results of a simulated cluster in place of those of `xhpl`.
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use hpl::machine::bindings::{Bindings, RankBinding};
 use hpl::measure::survey::{LinkSurvey, RankSurvey, Survey, partners};
-use hpl::plan::windows::{Window, WindowTimes, Windows, WindowsReport};
-use hpl::program::result_of;
+use hpl::plan::windows::{Window, WindowTimes, Windows, WindowsReport, in_turn};
+use hpl::program::{pair_of, result_of};
 use space::flops::rate_gflops;
 use space::result::{PhaseTime, RESULT_SCHEMA};
+use space::windows::PairResult;
 use space::{Candidate, EngineParams, HplParams, RunResult, WindowsResult};
 
 use super::{Clock, SimulatedCluster};
@@ -27,6 +29,17 @@ const CLOCK_HZ: f64 = 2.1e9;
 /// Index of the random numbers of a whole run, as opposed to those of its windows.
 const WHOLE_RUN: u64 = 8;
 
+/// What of a run is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    /// The whole.
+    Whole,
+    /// These windows.
+    Windows(&'a Windows),
+    /// Windows in turn with those of this one.
+    InTurnWith(&'a Candidate),
+}
+
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SimulatedRun {
@@ -34,6 +47,8 @@ pub enum SimulatedRun {
     Whole(Box<RunResult>, f64),
     /// The result of windows; its wall time is that of the windows.
     Windows(Box<WindowsResult>),
+    /// The result of windows of two runs in turn.
+    Pair(Box<PairResult>),
     /// The run crashes after this many seconds.
     BreaksOff(f64),
     /// The run hangs.
@@ -126,7 +141,7 @@ impl SimulatedCluster {
         Ok(Survey { kernels: KERNEL.to_owned(), ranks: (0..ranks).map(of).collect() })
     }
 
-    /// The outcome of the run of `candidate` on the nodes `names` that begins at `clock`, of these windows or the whole.
+    /// The outcome of the run of `candidate` on the nodes `names` that begins at `clock`.
     ///
     /// # Errors
     /// As of [`run`](Self::run), and a name that no node has.
@@ -134,56 +149,68 @@ impl SimulatedCluster {
         &self,
         names: &[String],
         candidate: &Candidate,
-        windows: Option<&Windows>,
+        asked: Asked<'_>,
         clock: Clock,
     ) -> Result<SimulatedRun, String> {
         let (part, slower) = self.part(names)?;
-        let mut answer = part.run_slower(candidate, windows, clock, slower)?;
+        let mut answer = part.run_slower(candidate, asked, clock, slower)?;
         match &mut answer {
             SimulatedRun::Whole(result, _) => result.host.clone_from(&names[0]),
             SimulatedRun::Windows(result) => result.host.clone_from(&names[0]),
+            SimulatedRun::Pair(pair) => {
+                [&mut pair.candidate, &mut pair.reference].into_iter().for_each(|of| of.host.clone_from(&names[0]));
+            }
             SimulatedRun::BreaksOff(_) | SimulatedRun::Hangs => {}
         }
         Ok(answer)
     }
 
-    /// The outcome of the run of `candidate` that begins at `clock`, of these windows or the whole.
+    /// The outcome of the run of `candidate` that begins at `clock`.
     ///
     /// # Errors
-    /// Invalid parameters, more ranks than there are cores, or windows that the run does not have.
-    pub fn run(&self, candidate: &Candidate, windows: Option<&Windows>, clock: Clock) -> Result<SimulatedRun, String> {
-        self.run_slower(candidate, windows, clock, 1.0)
+    /// Invalid parameters, more ranks than there are cores, windows that the run does not have, or a reference of another N.
+    pub fn run(&self, candidate: &Candidate, asked: Asked<'_>, clock: Clock) -> Result<SimulatedRun, String> {
+        self.run_slower(candidate, asked, clock, 1.0)
     }
 
     fn run_slower(
         &self,
         candidate: &Candidate,
-        windows: Option<&Windows>,
+        asked: Asked<'_>,
         clock: Clock,
         slower: f64,
     ) -> Result<SimulatedRun, String> {
-        candidate.check().map_err(|error| error.to_string())?;
-        self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)?;
+        self.check(candidate)?;
         let luck = |index: u64| self.luck(clock.runs + 1, index);
         let slower = slower * self.changed(clock.clock_s) * (self.noise * normal(luck(0))).exp();
         let fate = uniform(luck(1));
-        let truth = self.at(&candidate.engine.settings).truth();
+        let of = |candidate: &Candidate| self.at(&candidate.engine.settings).truth();
         if fate < self.breaks_off {
-            return Ok(SimulatedRun::BreaksOff(uniform(luck(2)) * slower * truth.time_s(candidate)));
+            return Ok(SimulatedRun::BreaksOff(uniform(luck(2)) * slower * of(candidate).time_s(candidate)));
         }
         if fate < self.breaks_off + self.hangs {
             return Ok(SimulatedRun::Hangs);
         }
-        let chosen =
-            windows.map(|windows| windows.of(&candidate.hpl)).transpose().map_err(|error| error.to_string())?;
-        let timeline = scaled(truth.timeline(candidate), slower);
-        Ok(match chosen {
-            None => self.whole(candidate, &timeline),
-            Some(chosen) => {
-                let noise = |index: usize| (self.noise * normal(luck(WHOLE_RUN + index as u64))).exp();
-                SimulatedRun::Windows(Box::new(self.windows(candidate, &chosen, &timeline, noise)))
+        let timeline = |candidate: &Candidate| scaled(of(candidate).timeline(candidate), slower);
+        let noise = |index: usize| (self.noise * normal(luck(WHOLE_RUN + index as u64))).exp();
+        Ok(match asked {
+            Asked::Whole => self.whole(candidate, &timeline(candidate)),
+            Asked::Windows(windows) => {
+                let chosen = windows.of(&candidate.hpl).map_err(|error| error.to_string())?;
+                let timeline = timeline(candidate);
+                let timed = chosen.into_iter().enumerate().map(|(at, window)| (window, noise(at)));
+                SimulatedRun::Windows(Box::new(self.windows(candidate, &timeline, timed)))
+            }
+            Asked::InTurnWith(reference) => {
+                self.check(reference)?;
+                SimulatedRun::Pair(Box::new(self.pair([candidate, reference], timeline, noise)?))
             }
         })
+    }
+
+    fn check(&self, candidate: &Candidate) -> Result<(), String> {
+        candidate.check().map_err(|error| error.to_string())?;
+        self.check_ranks(candidate.hpl.ranks(), candidate.engine.threads)
     }
 
     fn whole(&self, candidate: &Candidate, timeline: &Timeline) -> SimulatedRun {
@@ -214,32 +241,54 @@ impl SimulatedCluster {
         SimulatedRun::Whole(Box::new(result), START_S + time_s + 2.0 * generation_s)
     }
 
+    /// Windows of two runs in turn, of the same luck but for that of each window.
+    fn pair(
+        &self,
+        pair: [&Candidate; 2],
+        timeline: impl Fn(&Candidate) -> Timeline,
+        noise: impl Fn(usize) -> f64,
+    ) -> Result<PairResult, String> {
+        let timelines = pair.map(timeline);
+        let mut timed = [Vec::new(), Vec::new()];
+        let mut measure = |side: usize, window: Window| {
+            let noise = noise(timed.iter().map(Vec::len).sum());
+            timed[side].push((window, noise));
+            Ok::<_, Infallible>(window_times(&pair[side].hpl, &timelines[side].steps, (window, noise)))
+        };
+        let Ok(found) = in_turn(pair.map(|candidate| &candidate.hpl), &mut measure);
+        let found = found.filter(|_| pair[0].hpl.n == pair[1].hpl.n).ok_or("a pair has one N above 0")?;
+        let side = |side: usize| self.windows(pair[side], &timelines[side], timed[side].iter().copied());
+        let (candidate, reference) = (side(0), side(1));
+        let wall_s = candidate.wall_s + reference.wall_s - START_S;
+        let [candidate, reference] = [candidate, reference].map(|of| WindowsResult { wall_s, ..of });
+        Ok(pair_of(found, candidate, reference))
+    }
+
+    /// The result of windows whose times are multiplied by the number beside each.
     fn windows(
         &self,
         candidate: &Candidate,
-        chosen: &[Window],
         timeline: &Timeline,
-        noise: impl Fn(usize) -> f64,
+        timed: impl Iterator<Item = (Window, f64)> + Clone,
     ) -> WindowsResult {
         let (hpl, steps) = (&candidate.hpl, &timeline.steps);
-        let of_step = |index: usize, k: usize| (steps[k].end_s - end_before(k, steps)) * noise(index);
-        let time = |(index, &window): (usize, &Window)| {
-            let step_s = (window.first..window.first + window.steps).map(|k| of_step(index, k)).collect();
-            WindowTimes { window, prologue_s: steps[window.begin(hpl)].fact_s, step_s, residual: Some(0.0) }
-        };
-        let windows: Vec<WindowTimes> = chosen.iter().enumerate().map(time).collect();
-        let order = |window: &Window| hpl.n.saturating_sub(window.begin(hpl) * hpl.nb);
-        let generation_s: f64 = chosen.iter().map(|window| self.generation_s(candidate, order(window))).sum();
-        let made = chosen.iter().flat_map(|window| window.first..window.first + window.steps);
-        let phases = made.map(|k| phase(k, steps)).collect();
-        let run_s = |(index, window): (usize, &Window)| {
+        let chosen = timed.clone().map(|(window, _)| window);
+        let order = |window: Window| hpl.n.saturating_sub(window.begin(hpl) * hpl.nb);
+        let generation_s: f64 = chosen.clone().map(|window| self.generation_s(candidate, order(window))).sum();
+        let made = chosen.flat_map(|window| window.first..window.first + window.steps);
+        let run_s = |(window, noise): (Window, f64)| {
             let begin = window.begin(hpl);
-            let all_s: f64 = (begin..window.first + window.steps).map(|k| of_step(index, k)).sum();
-            steps[begin].fact_s + all_s
+            let end = window.first + window.steps;
+            steps[begin].fact_s + noise * (end_before(end, steps) - end_before(begin, steps))
         };
-        let run_s: f64 = chosen.iter().enumerate().map(run_s).sum();
-        let trsv_s = timeline.trsv_s;
-        let report = WindowsReport { windows, trsv_s, generate_s: generation_s, check_s: generation_s, phases };
+        let run_s: f64 = timed.clone().map(run_s).sum();
+        let report = WindowsReport {
+            windows: timed.map(|timed| window_times(hpl, steps, timed)).collect(),
+            trsv_s: timeline.trsv_s,
+            generate_s: generation_s,
+            check_s: generation_s,
+            phases: made.map(|k| phase(k, steps)).collect(),
+        };
         WindowsResult {
             wall_s: START_S + run_s + 2.0 * generation_s,
             ..result_of(candidate.clone(), report, THRESHOLD, KERNEL.to_owned(), self.hosts()[0].clone())
@@ -269,6 +318,17 @@ fn scaled(timeline: Timeline, times: f64) -> Timeline {
     }
 }
 
+/// The times of a window of a run with these steps, multiplied by `noise`.
+fn window_times(hpl: &HplParams, steps: &[StepTimes], (window, noise): (Window, f64)) -> WindowTimes {
+    let step_s = |k: usize| (steps[k].end_s - end_before(k, steps)) * noise;
+    WindowTimes {
+        window,
+        prologue_s: steps[window.begin(hpl)].fact_s,
+        step_s: (window.first..window.first + window.steps).map(step_s).collect(),
+        residual: Some(0.0),
+    }
+}
+
 fn end_before(k: usize, steps: &[StepTimes]) -> f64 {
     k.checked_sub(1).map_or(0.0, |before| steps[before].end_s)
 }
@@ -292,6 +352,7 @@ impl SimulatedRun {
         let text = match self {
             Self::Whole(result, _) => serde_json::to_vec(result)?,
             Self::Windows(result) => serde_json::to_vec(result)?,
+            Self::Pair(result) => serde_json::to_vec(result)?,
             Self::BreaksOff(_) | Self::Hangs => return Ok(()),
         };
         hpl::program::files::write_atomically(path, &text)
@@ -302,6 +363,7 @@ impl SimulatedRun {
         match self {
             Self::Whole(_, wall_s) | Self::BreaksOff(wall_s) => *wall_s,
             Self::Windows(result) => result.wall_s,
+            Self::Pair(result) => result.candidate.wall_s,
             Self::Hangs => f64::INFINITY,
         }
     }

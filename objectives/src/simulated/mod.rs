@@ -21,7 +21,7 @@ use space::{Share, Unequal};
 use crate::timeline::noise::{normal, uniform};
 use crate::timeline::own::OwnModel;
 
-pub use self::answer::{KERNEL, SimulatedRun};
+pub use self::answer::{Asked, KERNEL, SimulatedRun};
 pub use self::clock::{Clock, LIMIT_VARIABLE, RunClock};
 pub use self::power::{NodePower, SimulatedPower};
 pub use self::settings::SimulatedSettings;

@@ -61,12 +61,12 @@ fn windows_of_large_grids_are_near_whole_runs() {
         let grids = [(512, (4, 32), 8), (128, (8, 16), 8), (256, (4, 32), 8), (384, (8, 4), 32), (384, (2, 64), 8)];
         for (nb, grid, threads) in grids {
             let candidate = candidate(600_000, nb, grid, threads);
-            let time = |windows: Option<&Windows>| match cluster.run(&candidate, windows, Clock::default()).unwrap() {
+            let time = |asked: Asked<'_>| match cluster.run(&candidate, asked, Clock::default()).unwrap() {
                 SimulatedRun::Whole(result, _) => result.time_s,
                 SimulatedRun::Windows(result) => result.predicted_time_s,
                 other => panic!("{other:?}"),
             };
-            let ratio = time(Some(&Windows::Auto)) / time(None);
+            let ratio = time(Asked::Windows(&Windows::Auto)) / time(Asked::Whole);
             // Once in a cycle of 64 owners all wait for a late one, which a window of few steps may not contain.
             let least = if grid.1 == 64 && !cluster.slow.is_empty() { 0.96 } else { 0.985 };
             assert!((least..1.015).contains(&ratio), "NB {nb}, {grid:?}: {ratio}");
@@ -78,7 +78,8 @@ fn windows_of_large_grids_are_near_whole_runs() {
 fn runs_break_off_hang_and_become_slower_as_described() {
     let always = |breaks_off, hangs| SimulatedCluster { breaks_off, hangs, noise: 0.0, ..cluster() };
     let small = candidate(20_000, 128, (4, 8), 32);
-    let run = |cluster: &SimulatedCluster, clock_s| cluster.run(&small, None, Clock { runs: 1, clock_s }).unwrap();
+    let run =
+        |cluster: &SimulatedCluster, clock_s| cluster.run(&small, Asked::Whole, Clock { runs: 1, clock_s }).unwrap();
     assert!(matches!(run(&always(0.999_999, 0.0), 0.0), SimulatedRun::BreaksOff(_)));
     assert_eq!(run(&always(0.0, 0.999_999), 0.0), SimulatedRun::Hangs);
     let changed = SimulatedCluster { change: vec![SpeedChange { at_s: 100.0, times: 1.5 }], ..always(0.0, 0.0) };
@@ -88,7 +89,7 @@ fn runs_break_off_hang_and_become_slower_as_described() {
     };
     assert!((time(100.0) / time(99.0) - 1.5).abs() < 1e-9);
     let crowded = candidate(20_000, 128, (40, 32), 1);
-    assert!(changed.run(&crowded, None, Clock::default()).unwrap_err().contains("do not fit"));
+    assert!(changed.run(&crowded, Asked::Whole, Clock::default()).unwrap_err().contains("do not fit"));
 }
 
 /// Each node alone is as slow as it is among the others, and named.
@@ -97,22 +98,22 @@ fn runs_on_single_nodes_are_as_slow_as_these() {
     let cluster = SimulatedCluster { noise: 0.0, ..cluster() };
     let hosts = cluster.hosts();
     let small = candidate(20_000, 128, (1, 1), 32);
-    let time = |node: usize, windows: Option<&Windows>| {
+    let time = |node: usize, asked: Asked<'_>| {
         let names = &hosts[node..=node];
-        match cluster.run_on(names, &small, windows, Clock::default()).unwrap() {
+        match cluster.run_on(names, &small, asked, Clock::default()).unwrap() {
             SimulatedRun::Whole(result, _) => (result.time_s, result.host),
             SimulatedRun::Windows(result) => (result.predicted_time_s, result.host),
             other => panic!("{other:?}"),
         }
     };
-    for windows in [None, Some(&Windows::Auto)] {
-        let [(usual, first), (slow, third)] = [0, 3].map(|node| time(node, windows));
+    for asked in [Asked::Whole, Asked::Windows(&Windows::Auto)] {
+        let [(usual, first), (slow, third)] = [0, 3].map(|node| time(node, asked));
         assert!((slow / usual - 1.12).abs() < 1e-9 && first == hosts[0] && third == hosts[3], "{usual} {slow} {third}");
     }
     let (pair, slower) = cluster.part(&[hosts[0].clone(), hosts[3].clone()]).unwrap();
     assert_eq!((pair.node().count, slower, pair.unequal().relative().len()), (2, 1.0, 2));
     assert_eq!(cluster.bindings(1, 32, &hosts[3..4]).unwrap().ranks[0].host, hosts[3]);
-    let crowded = cluster.run_on(&hosts[..1], &candidate(20_000, 128, (1, 2), 32), None, Clock::default());
+    let crowded = cluster.run_on(&hosts[..1], &candidate(20_000, 128, (1, 2), 32), Asked::Whole, Clock::default());
     assert!(crowded.unwrap_err().contains("do not fit 1 simulated nodes"));
     assert!(cluster.part(&["n9".to_owned()]).unwrap_err().contains("no node n9"));
 }
@@ -123,7 +124,7 @@ fn power_follows_what_the_nodes_do() {
     let of_node = NodePower { idle_watts: 100.0, busy_watts: 300.0 };
     let cluster = SimulatedCluster { power: Some(of_node), noise: 0.0, slow: Vec::new(), ..cluster() };
     let run = candidate(40_000, 128, (8, 16), 1);
-    let found = cluster.run(&run, None, Clock::default()).unwrap();
+    let found = cluster.run(&run, Asked::Whole, Clock::default()).unwrap();
     let power = cluster.power(&run, &found).unwrap();
     let SimulatedRun::Whole(result, wall_s) = &found else { panic!("{found:?}") };
     assert!(power.core_w > 600.0 && power.core_w < 1200.0, "{power:?}");
@@ -133,9 +134,9 @@ fn power_follows_what_the_nodes_do() {
     let around = 1200.0 * (result.generate_s + result.check_s) + 400.0 * 2.0;
     assert!((power.run_w * power.run_s - around - power.core_w * result.time_s).abs() < 1e-3, "{power:?}");
     let twice = candidate(40_000, 128, (16, 16), 1);
-    let of_twice = cluster.power(&twice, &cluster.run(&twice, None, Clock::default()).unwrap()).unwrap();
+    let of_twice = cluster.power(&twice, &cluster.run(&twice, Asked::Whole, Clock::default()).unwrap()).unwrap();
     assert!(of_twice.core_w > 1200.0 && of_twice.core_w < 2400.0, "{of_twice:?}");
-    let windows = cluster.run(&run, Some(&Windows::Auto), Clock::default()).unwrap();
+    let windows = cluster.run(&run, Asked::Windows(&Windows::Auto), Clock::default()).unwrap();
     let sampled = cluster.power(&run, &windows).unwrap();
     assert!(sampled.core_s.is_none() && sampled.run_w > 400.0 && sampled.run_w < 1200.0, "{sampled:?}");
     assert_eq!(cluster.power(&run, &SimulatedRun::Hangs), None);
@@ -149,7 +150,7 @@ fn settings_change_time_and_power() {
     let of = |max_clock_mhz: Option<u32>, package_limit_w: Option<u32>| {
         let mut run = candidate(20_000, 192, (1, 1), 4);
         run.engine.settings = NodeSettings { max_clock_mhz, package_limit_w, gpu_limit_w: None };
-        let answer = cluster.run(&run, None, Clock::default()).unwrap();
+        let answer = cluster.run(&run, Asked::Whole, Clock::default()).unwrap();
         let power = cluster.power(&run, &answer).unwrap();
         (power.rate_gflops.unwrap(), power.core_w)
     };

@@ -22,7 +22,8 @@ impl SimulatedCluster {
                 let timed = result.windows.iter().map(|window| window.prologue_s + window.step_s.iter().sum::<f64>());
                 (result.wall_s - START_S - other_s, timed.sum(), &result.phases, other_s, None)
             }
-            SimulatedRun::BreaksOff(_) | SimulatedRun::Hangs => return None,
+            // The power of two runs in turn is that of neither.
+            SimulatedRun::Pair(_) | SimulatedRun::BreaksOff(_) | SimulatedRun::Hangs => return None,
         };
         let computing = |phase: &PhaseTime| phase.fact_s + phase.update_s + phase.trsv_s;
         let busy = (phases.iter().map(computing).sum::<f64>() / timed_s).clamp(0.0, 1.0);

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use hpl::plan::windows::Windows;
 use objectives::real::TRIAL_VARIABLE;
-use objectives::simulated::{Clock, LIMIT_VARIABLE, RunClock, SimulatedCluster, SimulatedRun};
+use objectives::simulated::{Asked, Clock, LIMIT_VARIABLE, RunClock, SimulatedCluster, SimulatedRun};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams};
 
@@ -37,6 +37,10 @@ struct Args {
     survey: Option<NonZeroUsize>,
     #[arg(long)]
     windows: Option<Windows>,
+    #[arg(long)]
+    reference: Option<PathBuf>,
+    #[arg(long)]
+    reference_params: Option<PathBuf>,
     #[arg(long)]
     result: Option<PathBuf>,
 }
@@ -66,19 +70,27 @@ fn answer(args: &Args) -> anyhow::Result<ExitCode> {
         return printed(&bindings);
     }
     let clock = Clock::read(path).with_context(named)?;
-    let candidate = candidate(args.engine_params.as_deref())?;
+    let candidate = candidate(Path::new("HPL.dat"), args.engine_params.as_deref())?;
     if let Some(repeats) = args.survey {
         return printed(&cluster.survey(&candidate, repeats.get(), clock).map_err(anyhow::Error::msg)?);
     }
     let Some(result) = &args.result else { bail!("a simulated run needs --result, the file of its result") };
     // Runs at the same time differ in their luck by their trials.
     let clock = Clock { runs: trial().unwrap_or(clock.runs), ..clock };
-    let windows = args.windows.as_ref();
+    let reference = match &args.reference {
+        Some(dat) => Some(self::candidate(dat, args.reference_params.as_deref())?),
+        None => None,
+    };
+    let asked = match (&reference, &args.windows) {
+        (Some(reference), _) => Asked::InTurnWith(reference),
+        (None, Some(windows)) => Asked::Windows(windows),
+        (None, None) => Asked::Whole,
+    };
     let powered =
         if args.nodes.is_empty() { cluster.clone() } else { cluster.part(&args.nodes).map_err(anyhow::Error::msg)?.0 };
     let answer = match args.nodes[..] {
-        [] => cluster.run(&candidate, windows, clock),
-        ref nodes => cluster.run_on(nodes, &candidate, windows, clock),
+        [] => cluster.run(&candidate, asked, clock),
+        ref nodes => cluster.run_on(nodes, &candidate, asked, clock),
     };
     let answer = answer.map_err(anyhow::Error::msg)?;
     let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY);
@@ -107,14 +119,15 @@ fn trial() -> Option<u64> {
     Path::new(&std::env::var_os(TRIAL_VARIABLE)?).file_name()?.to_str()?.parse().ok()
 }
 
-/// The run that HPL.dat in the current folder describes.
-fn candidate(engine_params: Option<&Path>) -> anyhow::Result<Candidate> {
-    let dat = HplDat::parse(&std::fs::read_to_string("HPL.dat").context("HPL.dat")?).context("HPL.dat")?;
+/// The run that the HPL.dat `path` describes.
+fn candidate(path: &Path, engine_params: Option<&Path>) -> anyhow::Result<Candidate> {
+    let named = || path.display().to_string();
+    let dat = HplDat::parse(&std::fs::read_to_string(path).with_context(named)?).with_context(named)?;
     let engine = match engine_params {
         Some(path) => toml::from_str(&std::fs::read_to_string(path)?).with_context(|| path.display().to_string())?,
         None => EngineParams::default(),
     };
-    let Some(hpl) = dat.runs().first().copied() else { bail!("HPL.dat: no run in it") };
+    let Some(hpl) = dat.runs().first().copied() else { bail!("{}: no run in it", path.display()) };
     Ok(Candidate { hpl, engine })
 }
 

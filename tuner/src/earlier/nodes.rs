@@ -52,7 +52,7 @@ pub fn beyond(space: &dyn Candidates, rows: &[Row], group: &Predictor, cores: us
 
 #[cfg(test)]
 mod tests {
-    use objectives::simulated::{Clock, SimulatedCluster, SimulatedRun};
+    use objectives::simulated::{Asked, Clock, SimulatedCluster, SimulatedRun};
     use space::domain::{DomainSpec, HplDomain};
     use space::machine::Node;
     use space::{Candidate, EngineParams, HplParams, KernelChoice};
@@ -81,11 +81,12 @@ mod tests {
             .flat_map(|grid| [96, 192].map(|nb| candidate(grid, nb)))
             .collect();
         let node = |trial: usize| hosts[trial % 4].as_str();
-        let found = |trial: usize| match cluster.run_on(&hosts[trial % 4..][..1], &runs[trial], None, Clock::default())
-        {
-            Ok(SimulatedRun::Whole(result, _)) => *result,
-            other => panic!("{other:?}"),
-        };
+        let found =
+            |trial: usize| match cluster.run_on(&hosts[trial % 4..][..1], &runs[trial], Asked::Whole, Clock::default())
+            {
+                Ok(SimulatedRun::Whole(result, _)) => *result,
+                other => panic!("{other:?}"),
+            };
         let speed = |name: &str| if name == hosts[2] { 0.8_f64.ln() } else { 0.0 };
         let speeds: BTreeMap<&str, f64> = hosts.iter().map(|name| (name.as_str(), speed(name))).collect();
         let row = |trial: usize| {

@@ -30,7 +30,7 @@ impl Row {
             }
             _ => (sample.map(WindowsMeasurement::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
         };
-        let pair = sample.and_then(|sample| sample.pair);
+        let pair = sample.and_then(|sample| sample.pair.as_ref());
         let ours = session.engine == Session::OURS;
         // JSON has no NaN, and a rate without a number is none.
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
@@ -77,7 +77,7 @@ impl Row {
             estimated_rate_gflops: estimated.and_then(finite),
             estimated_sd: sample.and_then(|s| finite(s.estimated_sd())),
             reference_trial: identity.reference_trial,
-            reference_rate_gflops: pair.and_then(|pair| finite(pair.reference_rate_gflops)),
+            reference_rate_gflops: pair.and_then(|pair| finite(pair.reference.predicted_rate_gflops)),
             log_ratio: pair.and_then(|pair| finite(pair.log_ratio)),
             log_ratio_sd: pair.and_then(|pair| finite(pair.log_ratio_sd)),
             outcome: failure.map_or(Outcome::Passed, Outcome::from),

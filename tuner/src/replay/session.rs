@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use objectives::predict::Predictor;
-use objectives::real::{Extent, PairRule, RunSpec};
+use objectives::real::{Extent, Grids, PairRule, RunSpec};
 use objectives::{Exit, Failure, Measurement, Observation};
 use space::flops::rate_gflops;
 use space::stats::median;
@@ -90,7 +90,11 @@ pub fn play(
     loop {
         let view = View {
             setup: Setup {
-                pairs: if world.scenario().pair_noise.is_some() { PairRule::InProcess } else { PairRule::Never },
+                pairs: if world.scenario().pair_noise.is_some() {
+                    PairRule::InProcess(Grids::All)
+                } else {
+                    PairRule::Never
+                },
                 objective: Objective::Gflops,
                 domain: &playing.places,
                 strategy,

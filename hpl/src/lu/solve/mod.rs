@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use space::result::PhaseTime;
+use space::workspace::DEVICE_LD_STEP;
 use space::{Candidate, DeviceChoice};
 
 use crate::Error;
@@ -27,6 +28,7 @@ use crate::observe::phases::Phase;
 use crate::observe::trace::{Span, Trace};
 use crate::observe::watch::Watch;
 use crate::plan::layout::Layout;
+use crate::plan::lcm::lcm;
 use crate::plan::windows::{Window, WindowsReport};
 use crate::plan::{ColumnStrips, Plan};
 
@@ -217,7 +219,8 @@ impl<C: Comm> RankRun<'_, C> {
         work: impl FnOnce(&mut OnDevice<'_, '_, D>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
-        let (_, _, ld) = local_shape(layout, self.candidate.hpl.align, coords);
+        let align = lcm(self.candidate.hpl.align.max(1), DEVICE_LD_STEP);
+        let (_, _, ld) = local_shape(layout, align, coords);
         let params = DeviceParams { ld, depth: self.plan.depth, fact_blocks: self.candidate.engine.fact_blocks() };
         work(&mut OnDevice::new(device, self.kernels, team, layout, coords, params)?)
     }

@@ -81,11 +81,11 @@ const SMALLEST: f64 = 0.06;
 /// most of which is that of the first window; the others are cheap and show how the rate depends on the size. For a long
 /// cycle, a window covers a part of it.
 fn auto(hpl: &HplParams) -> Vec<Window> {
-    let (steps, turn) = (hpl.n.div_ceil(hpl.nb), turn(hpl));
+    let steps = hpl.n.div_ceil(hpl.nb);
     let requested: Vec<(f64, usize)> = match hpl.depth {
-        _ if turn <= LONGEST => parts(hpl).into_iter().map(|part| (part, length(hpl))).collect(),
+        _ if covers_turn(hpl) => parts(hpl).into_iter().map(|part| (part, length(hpl))).collect(),
         0 => LARGE_IN_TURN.to_vec(),
-        _ => LARGE.map(|(part, length)| (part, length.min(turn))).to_vec(),
+        _ => LARGE.map(|(part, steps)| (part, steps.min(turn(hpl)))).to_vec(),
     };
     let mut windows: Vec<Window> = Vec::new();
     for (part, length) in requested {
@@ -98,17 +98,19 @@ fn auto(hpl: &HplParams) -> Vec<Window> {
 }
 
 /// Windows to compare two runs of the same order: pairs on trailing matrices of nearly the same order.
-pub(crate) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
-    let [of_a, of_b] = [a, b].map(parts);
-    let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
-    let windows: Vec<[Window; 2]> =
-        parts.into_iter().filter_map(|part| Some([at(a, part, length(a))?, at(b, part, length(b))?])).collect();
+pub(super) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
+    let windows: Vec<[Window; 2]> = if covers_turn(a) && covers_turn(b) {
+        let [of_a, of_b] = [a, b].map(parts);
+        let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
+        parts.into_iter().filter_map(|part| Some([at(a, part, length(a))?, at(b, part, length(b))?])).collect()
+    } else {
+        let length = |hpl: &HplParams, most: usize| if covers_turn(hpl) { length(hpl) } else { most.min(turn(hpl)) };
+        let both = |(part, most)| Some([at(a, part, length(a, most))?, at(b, part, length(b, most))?]);
+        LARGE.into_iter().filter_map(both).collect()
+    };
     let all = [a, b].map(|hpl| Window { first: 0, steps: hpl.n.div_ceil(hpl.nb) });
     if windows.len() >= 2 { windows } else { Vec::from_iter((a.n > 0).then_some(all)) }
 }
-
-/// How often each window of a pair is measured: once before and once after its counterpart.
-pub(crate) const VISITS: usize = 2;
 
 /// Orders of the trailing matrices of windows of the usual cost, as fractions of N, falling.
 fn parts(hpl: &HplParams) -> Vec<f64> {
@@ -123,9 +125,7 @@ fn parts(hpl: &HplParams) -> Vec<f64> {
     std::iter::successors(Some(largest), |part| Some(part * ratio)).take_while(|&part| part > SMALLEST).collect()
 }
 
-/// Steps of a window that compares two runs: a cycle of panel owners, or a part of a cycle on large grids. There the parts of
-/// the owners differ little, and a whole cycle would be affordable only on a small trailing matrix, which predicts large ones
-/// badly.
+/// Steps of a window that covers a cycle of panel owners.
 fn length(hpl: &HplParams) -> usize {
     turn(hpl).clamp(SHORTEST, LONGEST)
 }

@@ -7,23 +7,52 @@
 use space::HplParams;
 use space::stats::{mean, squared_deviations};
 
-use super::{Window, WindowTimes};
+use super::{Window, WindowTimes, paired};
 
 /// The ratio of the rates of two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct RateRatio {
+pub struct RateRatio {
     /// Natural logarithm of (rate of the first run ÷ rate of the second).
-    pub(crate) log_ratio: f64,
+    pub log_ratio: f64,
     /// Standard error of `log_ratio`, from the differences between the visits of the same window.
-    pub(crate) sd: f64,
+    pub sd: f64,
 }
 
 /// Both runs' times of one window, visit by visit.
-pub(crate) type Visits = Vec<[WindowTimes; 2]>;
+type Visits = Vec<[WindowTimes; 2]>;
+
+/// How often each window of a pair is measured: once before and once after its counterpart, so that a steady drift cancels.
+const VISITS: usize = 2;
+
+/// Measures windows of two runs of the same order in turn by `measure(side, window)`, and compares their rates. `None` for an order of 0.
+///
+/// # Errors
+/// Those of `measure`, at once.
+pub fn in_turn<E>(
+    hpl: [&HplParams; 2],
+    mut measure: impl FnMut(usize, Window) -> Result<WindowTimes, E>,
+) -> Result<Option<RateRatio>, E> {
+    let mut windows = Vec::new();
+    for [a, b] in paired(hpl[0], hpl[1]) {
+        let mut visits = Visits::new();
+        for visit in 0..VISITS {
+            // a b b a
+            visits.push(if visit.is_multiple_of(2) {
+                let first = measure(0, a)?;
+                [first, measure(1, b)?]
+            } else {
+                let first = measure(1, b)?;
+                [measure(0, a)?, first]
+            });
+        }
+        windows.push(visits);
+    }
+    Ok(compare(hpl, &windows))
+}
 
 /// The ratio of the rate of the first run to that of the second. `visits`: the visits of each window, largest window first.
 /// `None` without a window.
-pub(crate) fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<RateRatio> {
+fn compare(hpl: [&HplParams; 2], visits: &[Visits]) -> Option<RateRatio> {
     let log = |times: &[WindowTimes; 2]| {
         let [a, b] = [0, 1].map(|side| rate(hpl[side], &times[side]));
         (a / b).ln()
@@ -76,7 +105,6 @@ fn rate(hpl: &HplParams, times: &WindowTimes) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::windows::paired;
 
     /// Windows of two simulated machines. `rates`: GFLOP/s of a step on a trailing matrix of order f·N; `noise`: the factor of
     /// each visit's times.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use objectives::predict::Predictor;
-use objectives::real::{Extent, PairRule};
+use objectives::real::{Extent, Grids, PairRule};
 use space::Candidates;
 
 use crate::cli::TuneArgs;
@@ -276,6 +276,7 @@ fn search(
     }
     store.write_space(domain)?;
     let extent = store.session().extent;
+    let grids = if model.predictor.has_timeline() { Grids::All } else { Grids::Covered };
     let setup = Setup {
         domain,
         strategy: strategy.as_ref(),
@@ -285,7 +286,7 @@ fn search(
         extent,
         // The power of two in one process is that of neither.
         pairs: if extent == Extent::Windows && objective.is_rate() {
-            runs.pair_rule().among(domain.points().iter().map(|point| domain.candidate(point)))
+            runs.pair_rule(grids).among(domain.points().iter().map(|point| domain.candidate(point)))
         } else {
             PairRule::Never
         },
@@ -293,7 +294,7 @@ fn search(
         seed: store.session().seed,
         until_gain: store.session().until_gain,
     };
-    plan(store, &setup, &model, budget, progress);
+    plan(store, &setup, &model, (engine, budget), progress);
     say_binding(engine, &baseline, store.session(), program, progress)?;
 
     let final_n = match (store.session().n_fixed, extent) {
@@ -354,7 +355,13 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
 }
 
 /// Says what will be done before it is done.
-fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Budget, progress: &Progress) {
+fn plan(
+    store: &Store,
+    setup: &Setup<'_>,
+    model: &SessionModel<'_>,
+    (engine, budget): (&Engine, &Budget),
+    progress: &Progress,
+) {
     let (session, prior, predictor) = (store.session(), model.prior.as_ref(), &model.predictor);
     let Setup { domain, baseline, expert, extent, .. } = *setup;
     let n = domain.spec().n;
@@ -376,6 +383,10 @@ fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Bud
     ));
     if session.unequal.differs() {
         progress.line(&format!("{}: weights near these are searched", session.speeds()));
+    }
+    if !engine.calibrates() && store.rows().is_empty() {
+        progress.line("plan: the first run shows how long runs take, and how many of them the budget has room for");
+        return;
     }
     let cost = CostEstimate::new(store.rows(), predictor);
     let whole_s = cost.at_most(baseline, Extent::Whole);

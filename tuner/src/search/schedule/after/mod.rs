@@ -51,15 +51,16 @@ impl<R: Finished> View<'_, R> {
         Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
     }
 
-    /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks, whose run hardly
-    /// exceeds its share, and the smallest where it is expected to fit. The rounds after it are kept time for, but not
+    /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks or that of the search,
+    /// whose run hardly exceeds its share, and the smallest where it is expected to fit. The rounds after it are kept time for, but not
     /// where that leaves none for the run.
     pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
         let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
         let fitting = |share_s: f64| {
             let whole_blocks = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb);
-            let hardly_s = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole);
-            let larger = whole_blocks.take_while(|n| hardly_s(n) <= share_s).last();
+            let fits = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole) <= share_s;
+            let searched = Some(candidate.hpl.n).filter(|n| orders.contains(n) && fits(n));
+            let larger = whole_blocks.take_while(fits).last().max(searched);
             larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))
         };
         let runs = f64::from(self.final_runs());

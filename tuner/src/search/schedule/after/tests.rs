@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use objectives::real::PairRule;
+use objectives::real::{Grids, PairRule};
 use space::HplParams;
 use space::dims::Point;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
@@ -64,7 +64,7 @@ fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: im
     what(&View {
         setup: Setup {
             objective: Objective::Gflops,
-            pairs: if pairs { PairRule::InProcess } else { PairRule::Never },
+            pairs: if pairs { PairRule::InProcess(Grids::Covered) } else { PairRule::Never },
             domain,
             strategy: &Bayes,
             designed: false,
@@ -254,6 +254,11 @@ fn the_final_run_is_made_though_no_time_is_left_for_the_rounds() {
     assert_eq!(order(0.5 * run_s()), None);
     let smaller = ask(before, Extent::Whole, 0.0, |view| view.final_order(&best, 500..=N, 0.5 * run_s()));
     assert!(smaller.is_some_and(|n| (1000..N).contains(&n) && n % best.hpl.nb == 0), "{smaller:?}");
+    let searched = ask(before, Extent::Whole, 0.0, |view| view.final_order(&best, 500..=N, 30.0 * run_s()));
+    assert!(
+        searched == Some(N) && !N.is_multiple_of(best.hpl.nb),
+        "the order of the search, above the largest in whole blocks"
+    );
 }
 
 /// A session of cheap runs leaves the time of six pairs after its final run.
