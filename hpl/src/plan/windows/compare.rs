@@ -7,7 +7,8 @@
 use space::HplParams;
 use space::stats::{mean, squared_deviations};
 
-use super::{Window, WindowTimes, paired};
+use super::choose::paired;
+use super::{Window, WindowTimes};
 
 /// The ratio of the rates of two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use space::HplParams;
 use space::result::PhaseTime;
 
-use self::choose::paired;
 pub use self::choose::{Windows, covers_turn};
 pub use self::compare::{RateRatio, in_turn};
 pub use self::predict::{WholeRunPrediction, predict};
