@@ -8,6 +8,7 @@ use hpl::plan::windows::turn;
 use space::stats::squared_deviations;
 use space::{HplParams, WindowsResult};
 
+use crate::Observation;
 use crate::timeline::Timeline;
 
 /// A time with its standard error, in seconds.
@@ -19,10 +20,19 @@ pub struct WholeTime {
     pub spread_s: f64,
 }
 
-/// Whether a window of `run` covers less than a cycle of the panel owners of `hpl`.
-pub(crate) fn covers_no_cycle(hpl: &HplParams, run: &WindowsResult) -> bool {
-    let turn = turn(hpl);
-    run.windows.iter().any(|window| window.steps < turn)
+/// Whether a window of `run` covers less than a cycle of the panel owners of `hpl`, or of those that a run of so few steps has.
+pub fn covers_no_cycle(hpl: &HplParams, run: &WindowsResult) -> bool {
+    let cycle = turn(hpl).min(hpl.n.div_ceil(hpl.nb.max(1)));
+    run.windows.iter().any(|window| window.steps < cycle)
+}
+
+/// What was `observed`, where no timeline is at hand: two of which windows alone do not say the ratio are no pair.
+pub fn without_timeline(mut observed: Observation) -> Observation {
+    if let Observation::Windows(sample) = &mut observed {
+        let own = covers_no_cycle(&sample.result.candidate.hpl, &sample.result);
+        sample.pair.take_if(|pair| own || covers_no_cycle(&pair.reference.candidate.hpl, &pair.reference));
+    }
+    observed
 }
 
 /// The time of the whole by the windows of `run` and the timeline that is `expected` of it; `None` where the two do
@@ -165,7 +175,8 @@ mod tests {
         let size =
             |errors: &[f64]| (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
         println!("root mean square {:.3} %, {:.3} %", size(&alone), size(&with));
-        assert!(size(&with) < 0.5 * size(&alone), "{} {}", size(&alone), size(&with));
+        // Measured: 1.31 and 0.14 %.
+        assert!(size(&with) < 0.5 * size(&alone) && size(&with) < 0.3, "{} {}", size(&alone), size(&with));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub const PAIR_SCHEMA: u32 = 1;
 pub struct PairResult {
     /// [`PAIR_SCHEMA`] of the writer.
     pub pair_schema_version: u32,
-    /// Natural logarithm of the candidate's rate divided by the reference's, as predicted by the windows for whole runs.
+    /// Natural logarithm of the candidate's rate divided by the reference's, as predicted by the windows alone for whole runs.
     pub predicted_log_ratio: f64,
     /// One standard error of it, from the differences between repeated windows.
     pub predicted_log_ratio_sd: f64,

@@ -13,11 +13,8 @@ pub const DEVICE_PERMUTED_ROWS: usize = 4096;
 /// Copies of L that a device has where panels travel, or where the host factors them.
 pub const DEVICE_LS: usize = 2;
 
-/// Leading dimensions on devices are multiples of it, in elements: 256 bytes. DGEMM reads whole lines of the memory then.
+/// Leading dimensions on devices are multiples of it, in elements (256 bytes), for an ALIGN that divides it. DGEMM reads whole lines of the memory then.
 pub const DEVICE_LD_STEP: usize = 32;
-
-/// Rows by which our engine may lengthen the columns of a matrix (ALIGN 8, no multiple of 512).
-const PADDING: usize = 2 * DEVICE_LD_STEP;
 
 /// Bytes of what else a device has of a run, at most: lists of rows and tables of the generator, as many as may be queued.
 pub const DEVICE_LISTS_BYTES: u64 = 48 << 20;
@@ -70,14 +67,26 @@ impl Workspace {
     }
 }
 
+/// Smallest multiple of `align` ≥ `rows` that is no power of two and, where `align` allows, no multiple of 512: with
+/// such a leading dimension the elements of one row would map to a few cache sets.
+pub fn leading_dimension(rows: usize, align: usize) -> usize {
+    let align = align.max(1);
+    let mut ld = rows.max(1).next_multiple_of(align);
+    while ld > 2 && (ld.is_power_of_two() || (ld.is_multiple_of(512) && !align.is_multiple_of(512))) {
+        ld += align;
+    }
+    ld
+}
+
 /// Elements that our engine allocates on the device with the largest part of the matrix.
 fn device_words(RunShape { n, p, q, nb, depth, device_factors }: RunShape) -> u128 {
     let nb = nb.clamp(1, n.max(1));
     let local = |procs: usize| n.div_ceil(nb).div_ceil(procs.max(1)).saturating_mul(nb).min(n);
     let (rows, cols) = (local(p), local(q) + 1);
-    let [n, rows, cols, nb] = [n, rows, cols, nb].map(|size| size as u128);
+    let ld = leading_dimension(rows, DEVICE_LD_STEP);
+    let [n, rows, cols, nb, ld] = [n, rows, cols, nb, ld].map(|size| size as u128);
     let depth = (depth as u128).min(n.div_ceil(nb));
-    let matrix = (rows + PADDING as u128) * cols;
+    let matrix = ld * cols;
     let l = if device_factors && p == 1 && q == 1 {
         // The identity, an inverse for each panel in flight, and U of a part.
         (depth.max(1) + 2) * nb * nb + nb * cols.min(DEVICE_PART_COLS as u128)
@@ -102,6 +111,19 @@ mod tests {
 
     fn one(nb: usize, device_factors: bool) -> RunShape {
         RunShape { n: 0, p: 1, q: 1, nb, depth: 1, device_factors }
+    }
+
+    #[test]
+    fn leading_dimensions_hold_the_rows_and_use_all_cache_sets() {
+        for (rows, align) in (0..3000).flat_map(|rows| [1, 4, 8, 512, 1000].map(|align| (rows, align))) {
+            let ld = leading_dimension(rows, align);
+            assert!(ld >= rows.max(1) && ld.is_multiple_of(align));
+            assert!(!ld.is_power_of_two() || ld <= 2);
+        }
+        assert_eq!(
+            (leading_dimension(1000, 8), leading_dimension(1024, 8), leading_dimension(1536, 8)),
+            (1000, 1032, 1544)
+        );
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! ([`lu`](crate::lu)) executes these values; the models of the crate `objectives` iterate over the same ones.
 
 pub mod layout;
-pub(crate) mod lcm;
 pub mod recursion;
 pub mod steps;
 pub mod windows;

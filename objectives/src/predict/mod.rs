@@ -195,9 +195,9 @@ impl Predictor {
         }
     }
 
-    /// Whether it has a timeline of runs.
-    pub fn has_timeline(&self) -> bool {
-        self.own.is_some()
+    /// Whether it has a timeline of runs like that of `candidate`.
+    pub fn has_timeline(&self, candidate: &Candidate) -> bool {
+        self.own.as_ref().is_some_and(|own| own.is_short(candidate))
     }
 
     fn by_timeline(&self, candidate: &Candidate, run: &WindowsResult) -> Option<WholeTime> {

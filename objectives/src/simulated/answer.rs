@@ -248,15 +248,18 @@ impl SimulatedCluster {
         timeline: impl Fn(&Candidate) -> Timeline,
         noise: impl Fn(usize) -> f64,
     ) -> Result<PairResult, String> {
+        if pair[0].hpl.n != pair[1].hpl.n || pair[0].hpl.n == 0 {
+            return Err("a pair has one N above 0".to_owned());
+        }
         let timelines = pair.map(timeline);
         let mut timed = [Vec::new(), Vec::new()];
-        let mut measure = |side: usize, window: Window| {
+        let measure = |side: usize, window: Window| {
             let noise = noise(timed.iter().map(Vec::len).sum());
             timed[side].push((window, noise));
             Ok::<_, Infallible>(window_times(&pair[side].hpl, &timelines[side].steps, (window, noise)))
         };
-        let Ok(found) = in_turn(pair.map(|candidate| &candidate.hpl), &mut measure);
-        let found = found.filter(|_| pair[0].hpl.n == pair[1].hpl.n).ok_or("a pair has one N above 0")?;
+        let Ok(found) = in_turn(pair.map(|candidate| &candidate.hpl), measure);
+        let found = found.expect("an order above 0 has windows");
         let side = |side: usize| self.windows(pair[side], &timelines[side], timed[side].iter().copied());
         let (candidate, reference) = (side(0), side(1));
         let wall_s = candidate.wall_s + reference.wall_s - START_S;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use space::result::PhaseTime;
-use space::workspace::DEVICE_LD_STEP;
+use space::workspace::{DEVICE_LD_STEP, leading_dimension};
 use space::{Candidate, DeviceChoice};
 
 use crate::Error;
@@ -28,7 +28,6 @@ use crate::observe::phases::Phase;
 use crate::observe::trace::{Span, Trace};
 use crate::observe::watch::Watch;
 use crate::plan::layout::Layout;
-use crate::plan::lcm::lcm;
 use crate::plan::windows::{Window, WindowsReport};
 use crate::plan::{ColumnStrips, Plan};
 
@@ -219,8 +218,9 @@ impl<C: Comm> RankRun<'_, C> {
         work: impl FnOnce(&mut OnDevice<'_, '_, D>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
-        let align = lcm(self.candidate.hpl.align.max(1), DEVICE_LD_STEP);
-        let (_, _, ld) = local_shape(layout, align, coords);
+        let align = self.candidate.hpl.align.max(1);
+        let step = if DEVICE_LD_STEP.is_multiple_of(align) { DEVICE_LD_STEP } else { align };
+        let (_, _, ld) = local_shape(layout, step, coords);
         let params = DeviceParams { ld, depth: self.plan.depth, fact_blocks: self.candidate.engine.fact_blocks() };
         work(&mut OnDevice::new(device, self.kernels, team, layout, coords, params)?)
     }
@@ -336,17 +336,6 @@ pub(crate) fn matrix_len(candidate: &Candidate, rank: usize) -> usize {
     let (_, cols, ld) =
         local_shape(&Layout::of(hpl, &engine.weights), hpl.align, grid::coords(hpl.pmap, rank, hpl.p, hpl.q));
     ld * cols
-}
-
-/// Smallest multiple of `align` ≥ `rows` that is no power of two and, where `align` allows, no multiple of 512: with
-/// such a leading dimension the elements of one row would map to a few cache sets.
-fn leading_dimension(rows: usize, align: usize) -> usize {
-    let align = align.max(1);
-    let mut ld = rows.max(1).next_multiple_of(align);
-    while ld > 2 && (ld.is_power_of_two() || (ld.is_multiple_of(512) && !align.is_multiple_of(512))) {
-        ld += align;
-    }
-    ld
 }
 
 mod windows;

@@ -97,16 +97,22 @@ fn auto(hpl: &HplParams) -> Vec<Window> {
     if windows.len() >= 2 { windows } else { Vec::from_iter((steps > 0).then_some(all)) }
 }
 
-/// Windows to compare two runs of the same order: pairs on trailing matrices of nearly the same order.
+/// Windows to compare two runs of the same order: pairs on trailing matrices of nearly the same order. Where one of the runs has a long cycle of
+/// panel owners, those of `auto` at any DEPTH: the timeline, which is needed to compare such runs, says what other owners do.
 pub(super) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
     let windows: Vec<[Window; 2]> = if covers_turn(a) && covers_turn(b) {
         let [of_a, of_b] = [a, b].map(parts);
         let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
         parts.into_iter().filter_map(|part| Some([at(a, part, length(a))?, at(b, part, length(b))?])).collect()
     } else {
-        let length = |hpl: &HplParams, most: usize| if covers_turn(hpl) { length(hpl) } else { most.min(turn(hpl)) };
-        let both = |(part, most)| Some([at(a, part, length(a, most))?, at(b, part, length(b, most))?]);
-        LARGE.into_iter().filter_map(both).collect()
+        let of = |hpl: &HplParams, (part, most): (f64, usize)| at(hpl, part, most.min(turn(hpl)).max(SHORTEST));
+        let mut windows: Vec<[Window; 2]> = Vec::new();
+        for wanted in LARGE {
+            let free = windows.last().map_or([0; 2], |last| last.map(|window| window.first + window.steps));
+            let both = of(a, wanted).zip(of(b, wanted)).map(<[Window; 2]>::from);
+            windows.extend(both.filter(|both| both[0].first >= free[0] && both[1].first >= free[1]));
+        }
+        windows
     };
     let all = [a, b].map(|hpl| Window { first: 0, steps: hpl.n.div_ceil(hpl.nb) });
     if windows.len() >= 2 { windows } else { Vec::from_iter((a.n > 0).then_some(all)) }
@@ -130,8 +136,8 @@ fn length(hpl: &HplParams) -> usize {
     turn(hpl).clamp(SHORTEST, LONGEST)
 }
 
-/// Whether windows that compare two runs contain a cycle of the panel owners of this one. On larger grids what the few owners in them have in
-/// common is in the ratio, the same each time.
+/// Whether windows contain a cycle of the panel owners of this run. On larger grids what the few owners in them have in common is in the
+/// prediction, the same each time.
 pub fn covers_turn(hpl: &HplParams) -> bool {
     turn(hpl) <= LONGEST
 }

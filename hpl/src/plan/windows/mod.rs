@@ -18,7 +18,6 @@ use space::result::PhaseTime;
 pub use self::choose::{Windows, covers_turn};
 pub use self::compare::{RateRatio, in_turn};
 pub use self::predict::{WholeRunPrediction, predict};
-use super::lcm::lcm;
 
 /// Some consecutive steps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +92,11 @@ fn lead(hpl: &HplParams) -> usize {
 
 /// Length of the cycle of panel owners in steps, lcm(P, Q), for a block-cyclic distribution.
 pub fn turn(hpl: &HplParams) -> usize {
-    lcm(hpl.p, hpl.q)
+    let (mut a, mut b) = (hpl.p, hpl.q);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    hpl.p / a * hpl.q
 }
 
 /// Measured times of one window; the same on all ranks.

@@ -129,7 +129,12 @@ impl OwnModel {
 
     /// The same, unless it would take long.
     pub fn short_timeline(&self, candidate: &Candidate) -> Option<Timeline> {
-        (self.rank_steps(candidate) <= MOST_RANK_STEPS).then(|| self.timeline(candidate))
+        self.is_short(candidate).then(|| self.timeline(candidate))
+    }
+
+    /// Whether its timeline takes little time.
+    pub fn is_short(&self, candidate: &Candidate) -> bool {
+        self.rank_steps(candidate) <= MOST_RANK_STEPS
     }
 
     /// Steps times ranks that a timeline of a large run walks.

@@ -36,7 +36,7 @@ use crate::session::input::read_machine;
 use crate::session::power;
 use crate::session::preflight;
 use crate::session::prepare;
-use crate::session::room::Modelled;
+use crate::session::room::{Modelled, SPEED_UNKNOWN};
 use crate::session::settings;
 
 mod agents;
@@ -276,7 +276,7 @@ fn search(
     }
     store.write_space(domain)?;
     let extent = store.session().extent;
-    let grids = if model.predictor.has_timeline() { Grids::All } else { Grids::Covered };
+    let grids = if model.predictor.has_timeline(&baseline) { Grids::All } else { Grids::Covered };
     let setup = Setup {
         domain,
         strategy: strategy.as_ref(),
@@ -294,7 +294,7 @@ fn search(
         seed: store.session().seed,
         until_gain: store.session().until_gain,
     };
-    plan(store, &setup, &model, (engine, budget), progress);
+    plan(store, &setup, &model, budget, progress);
     say_binding(engine, &baseline, store.session(), program, progress)?;
 
     let final_n = match (store.session().n_fixed, extent) {
@@ -355,13 +355,7 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
 }
 
 /// Says what will be done before it is done.
-fn plan(
-    store: &Store,
-    setup: &Setup<'_>,
-    model: &SessionModel<'_>,
-    (engine, budget): (&Engine, &Budget),
-    progress: &Progress,
-) {
+fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Budget, progress: &Progress) {
     let (session, prior, predictor) = (store.session(), model.prior.as_ref(), &model.predictor);
     let Setup { domain, baseline, expert, extent, .. } = *setup;
     let n = domain.spec().n;
@@ -384,7 +378,7 @@ fn plan(
     if session.unequal.differs() {
         progress.line(&format!("{}: weights near these are searched", session.speeds()));
     }
-    if !engine.calibrates() && store.rows().is_empty() {
+    if session.notes.iter().any(|note| note == SPEED_UNKNOWN) && store.rows().is_empty() {
         progress.line("plan: the first run shows how long runs take, and how many of them the budget has room for");
         return;
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use objectives::real::{GuardRecord, RealRuns};
+use objectives::whole::without_timeline;
 use objectives::{Failure, Measurement, Observation};
 use serde::Serialize;
 use space::dims::{Dim, Space};
@@ -350,6 +351,7 @@ impl Store {
             let folder = self.folder.trial(number);
             let Some(begun) = begun(&folder) else { continue };
             let Some(outcome) = runs.adopt(&begun.run(), &folder) else { continue };
+            let outcome = outcome.map(without_timeline);
             let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
             let spent_s = self.spent_s().max(self.session.used_s(&self.kept.elsewhere));
             let left_s = self.session.budget_s - spent_s - wall_s;

@@ -177,7 +177,6 @@ impl TrialRunner<'_> {
                 return Ok(false);
             };
             let StartedTrial { due, trial, .. } = under_way.remove(at);
-            let outcome = outcome.map(|observed| completed(observed, &due.plan.candidate, predictor));
             let real_s = started.elapsed().as_secs_f64();
             // On the clock of a simulated cluster all of them began at the same time.
             let clock = self.runs.simulated(trial.folder());
@@ -193,6 +192,7 @@ impl TrialRunner<'_> {
                 }
                 None => (Circumstances { wall_s, left_s, ..Circumstances::default() }, None),
             };
+            let outcome = outcome.map(|observed| completed(observed, &due.plan.candidate, predictor));
             let power = match (clock, samples) {
                 (Some(clock), _) => clock.power.map(RunPower::simulated).unwrap_or_default(),
                 (None, Some(samples)) => self.power_of(trial.folder(), &outcome, &samples),

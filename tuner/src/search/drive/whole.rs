@@ -10,30 +10,27 @@ use space::{Candidate, WindowsResult};
 /// a pair with the ratio of the two. A pair of which nothing says it is the candidate's windows alone.
 pub(super) fn completed(observed: Observation, candidate: &Candidate, predictor: &Predictor) -> Observation {
     let Observation::Windows(mut sample) = observed else { return observed };
-    match sample.pair.take() {
-        None => {
-            if let Some(time) = predictor.whole_time(candidate, &sample.result) {
-                complete(&mut sample.result, time);
+    if let Some(mut pair) = sample.pair.take() {
+        let sides = [(candidate, &sample.result), (&pair.reference.candidate, &*pair.reference)];
+        sample.pair = match predictor.whole_times(sides) {
+            PairTimes::ByWindows => Some(pair),
+            PairTimes::NotKnown => None,
+            PairTimes::ByTimeline([own, other]) => {
+                let reference = pair.reference.candidate.clone();
+                complete(&mut pair.reference, &reference, predictor);
+                // Its standard error is about that of the windows.
+                Some(PairMeasurement { log_ratio: (other.time_s / own.time_s).ln(), ..pair })
             }
-        }
-        Some(mut pair) => {
-            let reference = (&pair.reference.candidate, &*pair.reference);
-            match predictor.whole_times([(candidate, &sample.result), reference]) {
-                PairTimes::ByWindows => sample.pair = Some(pair),
-                PairTimes::NotKnown => {}
-                PairTimes::ByTimeline([own, other]) => {
-                    complete(&mut sample.result, own);
-                    complete(&mut pair.reference, other);
-                    // Its standard error is that of the windows, which the timeline does not change.
-                    sample.pair = Some(PairMeasurement { log_ratio: (other.time_s / own.time_s).ln(), ..pair });
-                }
-            }
-        }
+        };
     }
+    complete(&mut sample.result, candidate, predictor);
     Observation::Windows(sample)
 }
 
-fn complete(result: &mut WindowsResult, WholeTime { time_s, spread_s }: WholeTime) {
-    result.predicted_rate_gflops = rate_gflops(result.candidate.hpl.n, time_s);
-    (result.predicted_time_s, result.predicted_spread_s) = (time_s, spread_s);
+/// As where `candidate` was measured alone.
+fn complete(result: &mut WindowsResult, candidate: &Candidate, predictor: &Predictor) {
+    if let Some(WholeTime { time_s, spread_s }) = predictor.whole_time(candidate, result) {
+        result.predicted_rate_gflops = rate_gflops(candidate.hpl.n, time_s);
+        (result.predicted_time_s, result.predicted_spread_s) = (time_s, spread_s);
+    }
 }

@@ -227,12 +227,14 @@ impl Room {
             let (_, usual) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
             let at_one = Predictor::new(&equal_places(places, 1.0, Vec::new())).map_or(1.0, |one| one.time_s(&usual));
             let place_gflops = at_one / cost::solve_s(0.5 * budget.run_s());
-            let note = "the speed of the nodes is unknown: the first run shows how long runs take";
-            (equal_places(places, place_gflops, Vec::new()), note)
+            (equal_places(places, place_gflops, Vec::new()), SPEED_UNKNOWN)
         };
         Ok(Modelled { machine, note: Some(note.to_owned()) })
     }
 }
+
+/// The note where nothing says how fast a place is.
+pub const SPEED_UNKNOWN: &str = "the speed of the nodes is unknown: the first run shows how long runs take";
 
 /// A description to predict from.
 #[derive(Debug, Clone, PartialEq)]
