@@ -92,6 +92,7 @@ mod tests {
     use super::*;
     use crate::predict::{PairTimes, Predictor};
     use crate::simulated::{Asked, Clock, SimulatedCluster, SimulatedRun};
+    use crate::{PairMeasurement, WindowsMeasurement};
 
     fn windows(cluster: &SimulatedCluster, candidate: &Candidate) -> WindowsResult {
         match cluster.run(candidate, Asked::Windows(&Windows::Auto), Clock::default()).unwrap() {
@@ -177,6 +178,36 @@ mod tests {
         println!("root mean square {:.3} %, {:.3} %", size(&alone), size(&with));
         // Measured: 1.31 and 0.14 %.
         assert!(size(&with) < 0.5 * size(&alone) && size(&with) < 0.3, "{} {}", size(&alone), size(&with));
+    }
+
+    #[test]
+    fn without_a_timeline_two_on_a_large_grid_are_no_pair() {
+        let text = include_str!("../../datasets/simulated/dahu.toml");
+        let cluster = SimulatedCluster::parse(text).unwrap();
+        let candidate = |n: usize, (p, q): (usize, usize), nb: usize| Candidate {
+            hpl: HplParams { nb, ..HplParams::baseline(n, p, q) },
+            engine: EngineParams { threads: 4, ..EngineParams::default() },
+        };
+        let keeps = |n: usize, a: (usize, usize), b: (usize, usize)| {
+            let (own, other) = (candidate(n, a, 128), candidate(n, b, 256));
+            let pair = match cluster.run(&own, Asked::InTurnWith(&other), Clock::default()).unwrap() {
+                SimulatedRun::Pair(pair) => *pair,
+                other => panic!("{other:?}"),
+            };
+            let measured = PairMeasurement {
+                reference: Box::new(pair.reference),
+                log_ratio: pair.predicted_log_ratio,
+                log_ratio_sd: pair.predicted_log_ratio_sd,
+            };
+            let (wall_s, command) = (1.0, Vec::new());
+            let sample = WindowsMeasurement { result: pair.candidate, wall_s, command, pair: Some(measured) };
+            let Observation::Windows(kept) = without_timeline(Observation::Windows(sample)) else { unreachable!() };
+            kept.pair.is_some()
+        };
+        assert!(keeps(40_000, (2, 4), (4, 2)) && keeps(40_000, (8, 8), (4, 8)));
+        assert!(!keeps(40_000, (4, 16), (4, 16)) && !keeps(40_000, (8, 8), (4, 16)));
+        // Both runs are measured whole.
+        assert!(keeps(400, (4, 16), (4, 16)));
     }
 
     #[test]
