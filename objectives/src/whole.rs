@@ -87,12 +87,37 @@ fn between(points: &[(f64, f64)], x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use hpl::plan::windows::Windows;
+    use space::windows::PairResult;
     use space::{Candidate, EngineParams, Share, Weights};
 
     use super::*;
     use crate::predict::{PairTimes, Predictor};
     use crate::simulated::{Asked, Clock, SimulatedCluster, SimulatedRun};
     use crate::{PairMeasurement, WindowsMeasurement};
+
+    /// 32 nodes of 32 cores, four of them slow, without noise.
+    fn quiet_dahu() -> SimulatedCluster {
+        let text = include_str!("../../datasets/simulated/dahu.toml");
+        SimulatedCluster { noise: 0.0, ..SimulatedCluster::parse(text).unwrap() }
+    }
+
+    /// Root mean square.
+    fn size(errors: &[f64]) -> f64 {
+        (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt()
+    }
+
+    /// A run with this NB, P, Q, threads of a rank and DEPTH.
+    fn candidate(n: usize, (nb, p, q, threads, depth): (usize, usize, usize, usize, usize)) -> Candidate {
+        let hpl = HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+        Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
+    }
+
+    fn pair(cluster: &SimulatedCluster, candidate: &Candidate, reference: &Candidate) -> PairResult {
+        match cluster.run(candidate, Asked::InTurnWith(reference), Clock::default()).unwrap() {
+            SimulatedRun::Pair(pair) => *pair,
+            other => panic!("{other:?}"),
+        }
+    }
 
     fn windows(cluster: &SimulatedCluster, candidate: &Candidate) -> WindowsResult {
         match cluster.run(candidate, Asked::Windows(&Windows::Auto), Clock::default()).unwrap() {
@@ -104,8 +129,7 @@ mod tests {
     /// 32 nodes of 32 cores, four of them slow, without noise; the timeline has rates that are wrong by 10 to 30 %.
     #[test]
     fn windows_with_a_timeline_are_nearer_to_whole_runs_than_alone() {
-        let text = include_str!("../../datasets/simulated/dahu.toml");
-        let cluster = SimulatedCluster { noise: 0.0, ..SimulatedCluster::parse(text).unwrap() };
+        let cluster = quiet_dahu();
         let told = cluster.description().phases;
         let machine = space::machine::Machine { phases: told, ..cluster.machine.clone() };
         let model = SimulatedCluster { machine, ..cluster.clone() };
@@ -134,8 +158,6 @@ mod tests {
                 with.push(errors[1]);
             }
         }
-        let size =
-            |errors: &[f64]| (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
         println!("root mean square {:.3} %, {:.3} %", size(&alone), size(&with));
         // Measured: 1.70 and 0.36 %, of DEPTH 1 alone 0.51 and 0.26 %.
         assert!(size(&with) < 0.4 * size(&alone) && size(&with) < 0.5, "{} {}", size(&alone), size(&with));
@@ -144,25 +166,16 @@ mod tests {
     /// On the same cluster: two in turn.
     #[test]
     fn the_ratio_of_two_in_turn_is_nearer_to_that_of_whole_runs_with_a_timeline() {
-        let text = include_str!("../../datasets/simulated/dahu.toml");
-        let cluster = SimulatedCluster { noise: 0.0, ..SimulatedCluster::parse(text).unwrap() };
+        let cluster = quiet_dahu();
         let machine = space::machine::Machine { phases: cluster.description().phases, ..cluster.machine.clone() };
         let predictor = Predictor::new(&machine).unwrap().slowed(cluster.unequal());
-        let candidate = |(nb, p, q, threads, depth): (usize, usize, usize, usize, usize)| {
-            let hpl = HplParams { nb, depth, ..HplParams::baseline(300_000, p, q) };
-            Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } }
-        };
-        let reference = candidate((384, 16, 16, 4, 1));
+        let reference = candidate(300_000, (384, 16, 16, 4, 1));
         let (mut alone, mut with) = (Vec::new(), Vec::new());
         for other in
             [(256, 16, 16, 4, 1), (384, 16, 16, 4, 0), (384, 8, 32, 4, 1), (512, 8, 32, 4, 1), (320, 32, 8, 4, 1)]
         {
-            let candidate = candidate(other);
-            let SimulatedRun::Pair(pair) =
-                cluster.run(&candidate, Asked::InTurnWith(&reference), Clock::default()).unwrap()
-            else {
-                panic!("no pair");
-            };
+            let candidate = candidate(300_000, other);
+            let pair = pair(&cluster, &candidate, &reference);
             let truth = [&reference, &candidate].map(|of| cluster.truth().timeline(of).total_s.ln());
             let truth = truth[0] - truth[1];
             let sides = [(&candidate, &pair.candidate), (&reference, &pair.reference)];
@@ -173,8 +186,6 @@ mod tests {
             alone.push(errors[0]);
             with.push(errors[1]);
         }
-        let size =
-            |errors: &[f64]| (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
         println!("root mean square {:.3} %, {:.3} %", size(&alone), size(&with));
         // Measured: 1.31 and 0.14 %.
         assert!(size(&with) < 0.5 * size(&alone) && size(&with) < 0.3, "{} {}", size(&alone), size(&with));
@@ -182,18 +193,10 @@ mod tests {
 
     #[test]
     fn without_a_timeline_two_on_a_large_grid_are_no_pair() {
-        let text = include_str!("../../datasets/simulated/dahu.toml");
-        let cluster = SimulatedCluster::parse(text).unwrap();
-        let candidate = |n: usize, (p, q): (usize, usize), nb: usize| Candidate {
-            hpl: HplParams { nb, ..HplParams::baseline(n, p, q) },
-            engine: EngineParams { threads: 4, ..EngineParams::default() },
-        };
+        let cluster = quiet_dahu();
         let keeps = |n: usize, a: (usize, usize), b: (usize, usize)| {
-            let (own, other) = (candidate(n, a, 128), candidate(n, b, 256));
-            let pair = match cluster.run(&own, Asked::InTurnWith(&other), Clock::default()).unwrap() {
-                SimulatedRun::Pair(pair) => *pair,
-                other => panic!("{other:?}"),
-            };
+            let [own, other] = [(a, 128), (b, 256)].map(|((p, q), nb)| candidate(n, (nb, p, q, 4, 1)));
+            let pair = pair(&cluster, &own, &other);
             let measured = PairMeasurement {
                 reference: Box::new(pair.reference),
                 log_ratio: pair.predicted_log_ratio,
