@@ -136,8 +136,8 @@ fn matern52(a: f64) -> (f64, f64) {
 
 /// Share of the signal's variance that neighbours have in common: the rest belongs to each point alone. Real landscapes
 /// have such points, the best grid of \[Cornebize\] stands 2 % above both of its neighbours, and without it the process would
-/// be sure of them without looking.
-pub(crate) const SMOOTH: f64 = 0.98;
+/// be sure of them without looking. Where it is too large, every new point promises a gain that it does not have.
+pub(crate) const SMOOTH: f64 = 0.995;
 
 /// Rate of e_d of an ordered dimension: of three levels the outer ones correlate by a quarter.
 const EFFECT_RATE: f64 = 2.0;

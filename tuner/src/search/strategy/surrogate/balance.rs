@@ -83,26 +83,24 @@ mod tests {
         let expected: Vec<f64> = points.clone().map(|point| 4.0 - by_nb(point) + by_weights(point)).collect();
         let model = PriorTable::new(&space, &Flat { cost_s: 1.0 }).with_log_rates(expected);
         let prior = model.with_balances(points.map(by_weights).collect());
-        let run = |point: &Point, repeat| {
-            TrialResult::Rate((3.0 + by_nb(point) + by_weights(point) + 0.01 * noise(7, point, repeat)).exp())
+        let said = |seed: u64| {
+            let run = |point: &Point, repeat| {
+                TrialResult::Rate((3.0 + by_nb(point) + by_weights(point) + 0.01 * noise(seed, point, repeat)).exp())
+            };
+            let history = session(&Bayes, &space, &prior, seed, &run, |_, _| false, 20);
+            let (budget_left_s, budget_total_s, trial) = (1e3, 1e3, 20);
+            let (space, history, prior) = (&space, &history, &prior);
+            let ctx = Ctx { space, history, prior, budget_left_s, budget_total_s, pair_cost: None, trial, seed };
+            let surrogate = Surrogate::new(&ctx);
+            let at = |nb, weights| surrogate.prediction(&Point(vec![nb, weights])).rate_gflops;
+            assert!(at(5, 2) > at(0, 2), "the runs are believed about NB");
+            [0, 1, 3, 4].map(|weights| (at(5, 2) / at(5, weights)).ln())
         };
-        let history = session(&Bayes, &space, &prior, 7, &run, |_, _| false, 20);
-        let ctx = Ctx {
-            space: &space,
-            history: &history,
-            prior: &prior,
-            budget_left_s: 1e3,
-            budget_total_s: 1e3,
-            pair_cost: None,
-            trial: 20,
-            seed: 7,
-        };
-        let surrogate = Surrogate::new(&ctx);
-        let at = |nb, weights| surrogate.prediction(&Point(vec![nb, weights])).rate_gflops;
-        assert!(at(5, 2) > at(0, 2), "the runs are believed about NB");
-        for (weights, lost) in [(0, 0.02), (1, 0.01), (3, 0.08), (4, 0.3)] {
-            let said: f64 = (at(5, 2) / at(5, weights)).ln();
-            assert!((said / lost - 1.0).abs() < 0.5, "weights {weights}: {said}, {lost} in truth");
+        let seeds: Vec<[f64; 4]> = (1..=6).map(said).collect();
+        for (at, lost) in [0.02, 0.01, 0.08, 0.3].into_iter().enumerate() {
+            // A single search is off by its luck with some of the runs.
+            let said = seeds.iter().map(|said| said[at]).sum::<f64>() / seeds.len() as f64;
+            assert!((said / lost - 1.0).abs() < 0.5, "{at}: {said}, {lost} in truth");
         }
     }
 }
