@@ -57,7 +57,7 @@ fn a_session_on_two_gpus_is_verified() {
     let folder = root.path().join("run");
     let output = with(
         libraries.path(),
-        &["--budget", "30s", "--engine", "cuda", "--n", "2000", "--out", folder.to_str().unwrap()],
+        &["--budget", "30s", "--engine", "cuda", "--n", "1200", "--out", folder.to_str().unwrap()],
     );
     let (stdout, stderr) = (out(&output), err(&output));
     assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
