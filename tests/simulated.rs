@@ -360,8 +360,7 @@ fn ten_nights_on_a_simulated_dahu() {
         let named = slow.iter().filter(|name| said.contains(&format!("simulated-{name}: "))).count();
         println!(
             "seed {seed}: N {}, {} trials on single nodes, {} on all before the final run, the first within 0.5 %: {near}, the best of them \
-             {best_tried:.2} %, in {wall_s:.0} s, \
-             {:.2} simulated hours, {named} of 4 slow nodes named, NB {} {}×{}×{}t, regret {:.2} %, default {:.2} %",
+             {best_tried:.2} %, in {wall_s:.0} s, {:.2} simulated hours, {named} of 4 slow nodes named, NB {} {}×{}×{}t, regret {:.2} %, default {:.2} %",
             found.hpl.n,
             some.len(),
             searched.len(),

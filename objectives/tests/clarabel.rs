@@ -1,6 +1,6 @@
 //! The fastest mixing chain of random graphs, compared with Clarabel, another solver of semidefinite programs.
 //!
-//! `cargo test --release -p objectives --features clarabel --test clarabel`; `tests/run` does so where OpenBLAS is, which
+//! `cargo test --release --workspace --features objectives/clarabel --test clarabel`; `tests/run` does so where OpenBLAS is, which
 //! Clarabel's semidefinite cones call.
 
 use clarabel::algebra::CscMatrix;

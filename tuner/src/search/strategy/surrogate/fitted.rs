@@ -31,6 +31,8 @@ const DOUBT_OF_A_GUESS: f64 = 0.5;
 /// to 30 % leave a few percent (`datasets/simulated`), as timelines on unseen runs do.
 pub(super) const TOGETHER: LogNormal = LogNormal { median: 0.2, spread: 0.4 };
 const LEFT_BY_A_MODEL: LogNormal = LogNormal { median: 0.08, spread: 0.4 };
+/// Of single runs: those of HPL on machines that others share differ by 1.3 and 2.6 % (`datasets/landscapes`).
+pub(super) const NOISE: LogNormal = LogNormal { median: 0.01, spread: 0.7 };
 /// Slope from which runs are taken to confirm the prior.
 const CONFIRMED: f64 = 0.5;
 /// No prior.
@@ -203,11 +205,9 @@ impl<'a> Surrogate<'a> {
         surrogate
     }
 
-    /// What is assumed about levels before any run: this by all dimensions together, by each alone what the space says, noise of 1 %:
-    /// runs of HPL on machines that others share differ by 1.3 and 2.6 % (`datasets/landscapes`).
+    /// What is assumed about levels before any run: this by all dimensions together, by each alone what the space says.
     pub(super) fn beliefs(&self, signal: LogNormal) -> Beliefs {
-        let noise = LogNormal { median: 0.01, spread: 0.7 };
-        Beliefs { offset_sd: OFFSET_SD, slope_mean: 1.0, ..Beliefs::of_rates(self.ctx.space, signal, noise) }
+        Beliefs { offset_sd: OFFSET_SD, ..Beliefs::of_rates(self.ctx.space, signal, NOISE) }
     }
 
     /// What is expected of a point, on the levelled scale, with blocks dealt by the measured speeds. A guess knows of no other.

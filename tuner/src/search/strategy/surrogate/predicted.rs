@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use space::dims::Point;
 
-use super::fitted::{Fitted, OFFSET_SD, Surrogate, TOGETHER, is_long};
+use super::fitted::{Fitted, NOISE, OFFSET_SD, Surrogate, TOGETHER, is_long};
 use crate::record::Prediction;
 use crate::search::strategy::at_once;
 use crate::search::strategy::gp::kernel::KernelDims;
@@ -37,7 +37,7 @@ impl Surrogate<'_> {
 
     /// Standard deviation of the log rate of one run, near the best.
     pub fn noise_sd(&self) -> f64 {
-        self.fits.first().map_or_else(|| self.beliefs(TOGETHER).noise.median, |fitted| fitted.posterior.hyper.noise)
+        self.fits.first().map_or_else(|| NOISE.median, |fitted| fitted.posterior.hyper.noise)
     }
 
     /// What a pair costs, as [`Ctx::pair_cost`](crate::search::strategy::Ctx::pair_cost), where two points are told apart by it in less time
