@@ -53,7 +53,7 @@ fn linked(found: &Value) -> BTreeSet<String> {
     let macros: BTreeSet<&str> = all.iter().filter(|&p| macros(p)).filter_map(|p| p["id"].as_str()).collect();
     let nodes = found["resolve"]["nodes"].as_array().unwrap();
     let of: BTreeMap<&str, &Value> = nodes.iter().map(|node| (node["id"].as_str().unwrap(), node)).collect();
-    let optional = ["clarabel", "mpi"];
+    let optional = ["mpi"];
     let mut open: Vec<&str> = of.keys().copied().filter(|id| id.contains("/tuner#")).collect();
     assert_eq!(open.len(), 1, "the package in tuner/");
     let mut linked = BTreeSet::new();

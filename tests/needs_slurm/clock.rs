@@ -32,7 +32,7 @@ fn a_job_has_its_clock_from_slurm_where_slurm_sets_it() {
     let path = format!("export PATH={}:$PATH", bin.display());
     // A search for the highest rate may never ask for a lower clock.
     let random = format!("{vary} --strategy random");
-    let job = cluster.submit(&format!("{path}\n{} {random}; echo ended $?", session(&folder, "60s")));
+    let job = cluster.submit(&format!("{path}\n{} {random}; echo ended $?", session(&folder, "45s")));
     let said = cluster.printed(&job);
     assert!(said.contains("ended 0"), "{said}");
     assert!(

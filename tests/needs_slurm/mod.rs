@@ -191,7 +191,7 @@ fn a_batch_script_uses_all_nodes_of_its_job_without_a_launcher() {
     let root = cluster.folder.path();
     let (script, folder) = (root.join("tune.sh"), root.join("run"));
     let xhpl = Mpi::Open.built("xhpl");
-    let fixed = ["--budget", "90s", "--blas", "builtin", "--nodes", "2", "--program", xhpl.to_str().unwrap()];
+    let fixed = ["--budget", "60s", "--blas", "builtin", "--nodes", "2", "--program", xhpl.to_str().unwrap()];
     let paths = ["--sbatch", script.to_str().unwrap(), "--out", folder.to_str().unwrap()];
     let written = tune(fixed.into_iter().chain(paths));
     assert_eq!(written.status.code(), Some(0), "{}", err(&written));
@@ -230,7 +230,7 @@ fn a_cancelled_job_keeps_its_trials_and_goes_on_when_it_is_submitted_again() {
 fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
     let cluster = Cluster::start(2);
     let folder = cluster.folder.path().join("run");
-    let job = cluster.submit(&format!("{}\n{}", session(&folder, "60s"), resumed(&folder)));
+    let job = cluster.submit(&format!("{}\n{}", session(&folder, "40s"), resumed(&folder)));
     // Killed while ranks run: they live on without the two processes of srun.
     let mut left = Vec::new();
     let orphaned = within(Duration::from_secs(100), || {
@@ -262,7 +262,7 @@ fn a_step_whose_launcher_was_killed_is_cancelled_by_the_resumed_session() {
 fn trials_on_other_nodes_are_kept_and_are_no_part_of_the_result() {
     let cluster = Cluster::start(3);
     let folder = cluster.folder.path().join("run");
-    cluster.cancelled(&folder, "80s");
+    cluster.cancelled(&folder, "60s");
     let before = recorded(&folder);
     let again = cluster.submit_to("n2,n3", &format!("exec {}", resumed(&folder)));
     let said = cluster.printed(&again);
@@ -346,7 +346,7 @@ fn single_nodes_of_a_job_are_tried_at_the_same_time() {
     let cluster = Cluster::start(4);
     for launcher in LAUNCHERS {
         let folder = cluster.folder.path().join(format!("run{}", launcher.len()));
-        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {launcher}", session(&folder, "150s")));
+        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {launcher}", session(&folder, "90s")));
         let said = cluster.printed(&job);
         assert!(said.contains(" trials on 4 single nodes passed"), "{said}");
         let run_s = tried_at_the_same_time(&folder, &["n1", "n2", "n3", "n4"], &said);
@@ -364,7 +364,7 @@ fn groups_of_nodes_of_a_job_are_tried_at_the_same_time() {
     for launcher in LAUNCHERS {
         let folder = cluster.folder.path().join(format!("run{}", launcher.len()));
         let words = format!("--groups 2 --weights {} {launcher}", weights.display());
-        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {words}", session(&folder, "90s")));
+        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {words}", session(&folder, "60s")));
         let said = cluster.printed(&job);
         assert!(said.contains(" trials on 2 groups of 2 nodes passed"), "{said}");
         let run_s = tried_at_the_same_time(&folder, &["n1 n2", "n3 n4"], &said);

@@ -69,7 +69,7 @@ fn with_counters<T>(tree: &Path, work: impl FnOnce() -> T) -> T {
 
 /// A session in `folder` of runs of seconds, with the sensors of `tree`.
 fn measured(folder: &Path, tree: &Path, more: &str) -> String {
-    let words = session(folder, "70s").replace("--n 3000", "--n 5000");
+    let words = session(folder, "50s").replace("--n 3000", "--n 5000");
     format!("{words} --power-root {}/{{node}} {more}", tree.display())
 }
 
@@ -204,7 +204,7 @@ residual = '^\|\|Ax-b\|\|_oo/.*=\s*(?<residual>\S+) \.+ (?<verdict>PASSED|FAILED
     with_counters(&tree, || {
         let folder = root.join("run");
         let words = format!(
-            "{} --budget 60s --n 3000 --engine {} --machine {} --out {} --objective gflops-per-watt --power-root {}/{{node}}",
+            "{} --budget 40s --n 3000 --engine {} --machine {} --out {} --objective gflops-per-watt --power-root {}/{{node}}",
             env!("CARGO_BIN_EXE_hpl-tune"),
             profile.display(),
             machine_toml().display(),
