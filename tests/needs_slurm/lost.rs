@@ -8,7 +8,7 @@ use super::*;
 fn a_session_goes_on_without_the_nodes_that_it_loses() {
     let cluster = Cluster::start(4);
     let folder = cluster.folder.path().join("run");
-    let session = session(&folder, "120s");
+    let session = session(&folder, "170s");
     let job = cluster.submit_to("n1,n2,n3,n4", &format!("#SBATCH --no-kill\nexec {session} --spares 1"));
     let said = || std::fs::read_to_string(cluster.folder.path().join(format!("{job}.txt"))).unwrap_or_default();
     let passed_on = |nodes: &str| {

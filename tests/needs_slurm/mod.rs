@@ -364,7 +364,7 @@ fn groups_of_nodes_of_a_job_are_tried_at_the_same_time() {
     for launcher in LAUNCHERS {
         let folder = cluster.folder.path().join(format!("run{}", launcher.len()));
         let words = format!("--groups 2 --weights {} {launcher}", weights.display());
-        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {words}", session(&folder, "60s")));
+        let job = cluster.submit_to("n1,n2,n3,n4", &format!("exec {} {words}", session(&folder, "90s")));
         let said = cluster.printed(&job);
         assert!(said.contains(" trials on 2 groups of 2 nodes passed"), "{said}");
         let run_s = tried_at_the_same_time(&folder, &["n1 n2", "n3 n4"], &said);
