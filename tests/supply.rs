@@ -53,7 +53,6 @@ fn linked(found: &Value) -> BTreeSet<String> {
     let macros: BTreeSet<&str> = all.iter().filter(|&p| macros(p)).filter_map(|p| p["id"].as_str()).collect();
     let nodes = found["resolve"]["nodes"].as_array().unwrap();
     let of: BTreeMap<&str, &Value> = nodes.iter().map(|node| (node["id"].as_str().unwrap(), node)).collect();
-    let optional = ["mpi"];
     let mut open: Vec<&str> = of.keys().copied().filter(|id| id.contains("/tuner#")).collect();
     assert_eq!(open.len(), 1, "the package in tuner/");
     let mut linked = BTreeSet::new();
@@ -64,7 +63,7 @@ fn linked(found: &Value) -> BTreeSet<String> {
         for dependency in of[id]["deps"].as_array().unwrap() {
             let is_linked = dependency["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null());
             let (name, package) = (dependency["name"].as_str().unwrap(), dependency["pkg"].as_str().unwrap());
-            if is_linked && !macros.contains(package) && !optional.contains(&name) {
+            if is_linked && !macros.contains(package) && name != "mpi" {
                 open.push(package);
             }
         }
