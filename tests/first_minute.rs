@@ -13,6 +13,10 @@ fn without_a_terminal_the_budget_is_named() {
     {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
+    // A file that cannot be read is told before anything is asked.
+    let refused = tune(["--engine-params", "nowhere.toml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).starts_with("hpl-tune: cannot read nowhere.toml: "), "{}", err(&refused));
     // What only rehearses asks for nothing.
     let dry = tune(["--dry-run"]);
     assert_eq!(dry.status.code(), Some(2));

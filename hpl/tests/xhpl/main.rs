@@ -115,6 +115,8 @@ fn a_reference_is_measured_in_turn() {
     let result = fs::read_to_string(folder.path().join("pair.json")).unwrap();
     let result: space::windows::PairResult = serde_json::from_str(&result).unwrap();
     assert!(result.passed() && result.candidate.candidate.hpl.nb == 16 && result.reference.candidate.hpl.nb == 24);
+    let [short, long] = ["1", "9"].map(|q| text(&with(&dat(&[(12, q)]), &[]).stderr));
+    assert!(!short.contains("lcm(P, Q)") && long.contains("lcm(P, Q)"), "{long}");
     refuses(&with(&dat(&[(6, "99")]), &[]), 2, &["N=100", "N=99"]);
     refuses(&with(&dat(&[(7, "2"), (8, "8 24")]), &[]), 2, &["reference.dat describes 2 runs"]);
     refuses(&with("text", &[]), 2, &["--reference reference.dat: "]);

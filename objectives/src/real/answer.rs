@@ -8,9 +8,12 @@ const ANSWERS: Duration = Duration::from_secs(10);
 
 /// The short output of a command; `None` if the command does not exist, fails or exceeds the time limit.
 pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
+    answer(Command::new(program).args(arguments))
+}
+
+/// The same of a command with an environment of its own.
+pub fn answer(command: &mut Command) -> Option<String> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let started = Instant::now();
     // The output is short: it fits into the pipe.
     while child.try_wait().ok()?.is_none() {

@@ -12,10 +12,15 @@
 //! [bcast]
 //! without = ["long", "longM"]    # the usual values but these
 //! ```
+//!
+//! A list alone, `nb = [192, 240]`, means `values`, and a value alone, `depth = 1`, means `fixed`.
 
 use std::collections::BTreeMap;
+use std::fmt::Formatter;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
@@ -31,13 +36,54 @@ pub struct Limits(BTreeMap<String, Limit>);
 
 /// The allowed values of one dimension.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 struct Limit {
     values: Option<Vec<Word>>,
     fixed: Option<Word>,
     without: Option<Vec<Word>>,
     min: Option<f64>,
     max: Option<f64>,
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LimitVisitor)
+    }
+}
+
+/// Reads a table, or in short the values or the only one.
+struct LimitVisitor;
+
+impl<'de> Visitor<'de> for LimitVisitor {
+    type Value = Limit;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a table with values, fixed, without, min or max, or a list of values, or a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Limit, A::Error> {
+        Limit::deserialize(MapAccessDeserializer::new(map))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Limit, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Limit { values: Some(values), ..Limit::default() })
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Limit, E> {
+        Ok(Limit { fixed: Some(Word::Integer(value)), ..Limit::default() })
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Limit, E> {
+        Ok(Limit { fixed: Some(Word::Real(value)), ..Limit::default() })
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Limit, E> {
+        Ok(Limit { fixed: Some(Word::Text(value.to_owned())), ..Limit::default() })
+    }
 }
 
 /// A value as users write it.
@@ -50,7 +96,7 @@ enum Word {
 }
 
 impl std::fmt::Display for Word {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Integer(value) => value.fmt(f),
             Self::Real(value) => value.fmt(f),

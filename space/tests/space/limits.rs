@@ -46,6 +46,16 @@ fn limits_narrow_fix_and_widen() {
 }
 
 #[test]
+fn a_list_alone_means_its_values_and_a_value_alone_is_fixed() {
+    let short = "nb = [192, 1000]\ndepth = 1\nsplit = 0.5\nbcast = '1ringM'\n[nbmin]\nmax = 8";
+    let long = "[nb]\nvalues = [192, 1000]\n[depth]\nfixed = 1\n[split]\nfixed = 0.5\n[bcast]\nfixed = '1ringM'\n[nbmin]\nmax = 8";
+    assert_eq!(Limits::parse(short), Limits::parse(long));
+    let refused = |text: &str| Limits::parse(text).unwrap_err().to_string();
+    assert!(refused("nb = true").contains("a table with values, fixed, without, min or max, or a list of values"));
+    assert!(refused("[nb]\nvalue = [192]").contains("unknown field `value`"));
+}
+
+#[test]
 fn every_point_is_canonical_and_comes_back_from_its_candidate() {
     for limits in [
         "",

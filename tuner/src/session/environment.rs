@@ -5,10 +5,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
 
 use hpl::backend::host::kernels;
+use objectives::real::answer;
 use space::{Candidate, EngineParams, HplParams, KernelChoice};
 
 use crate::session::engine::Engine;
@@ -21,9 +21,6 @@ const PREFIXES: [&str; 5] = ["OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_"];
 
 /// Our engine sets one thread for its library, whatever these say.
 const THREADS: &str = "_NUM_THREADS";
-
-/// Longest time of one measurement, in case that a library hangs.
-const LONGEST: Duration = Duration::from_secs(5);
 
 /// Rates that differ by less are alike.
 const ALIKE: f64 = 0.05;
@@ -109,21 +106,11 @@ fn words(settings: &[Setting], rates: Option<(f64, f64)>) -> Held {
 /// none.
 pub(crate) fn rate_gflops(program: &Path, path: &Path, without: &[Setting]) -> Option<f64> {
     let mut command = Command::new(program);
-    command.arg(VERB).arg(path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.arg(VERB).arg(path);
     without.iter().for_each(|(name, _)| {
         command.env_remove(name);
     });
-    let mut child = command.spawn().ok()?;
-    let begun = Instant::now();
-    while child.try_wait().ok()?.is_none() {
-        if begun.elapsed() > LONGEST {
-            // It was not waited for, so its id is its own.
-            let _ = child.kill();
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    answer(&mut command)?.trim().parse().ok()
 }
 
 /// Runs the verb: prints the rate of the BLAS whose path is the only argument.

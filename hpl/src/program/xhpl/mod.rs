@@ -18,7 +18,7 @@ use crate::Watch;
 use crate::machine::affinity;
 use crate::machine::host;
 use crate::measure::survey::Survey;
-use crate::plan::windows::{WindowError, Windows};
+use crate::plan::windows::{WindowError, Windows, covers_turn};
 use crate::program::{self, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use clap::{CommandFactory, Parser};
 use space::dat::{DatError, HplDat};
@@ -189,6 +189,11 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
     describe(&runner, &candidates, ranks, engine.kernels());
     if let Some(reference) = reference {
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
+        if !(covers_turn(&candidates[0].hpl) && covers_turn(&reference.hpl)) {
+            note(
+                "a window is shorter than the cycle of panel owners, lcm(P, Q) steps: what other owners change is not in the ratio",
+            );
+        }
         let result = runner.measure_pair_on(ranks, [&candidates[0], &reference], &options)?;
         write_last(args, true, |path| program::write_pair(path, &result))?;
         return out.write(&if args.json { json(&result) } else { out::pair(&result) });

@@ -223,7 +223,7 @@ fn objective(args: &TuneArgs) -> anyhow::Result<Objective> {
 ///
 /// # Errors
 /// One that is not a meter's.
-fn power_log(args: &TuneArgs) -> anyhow::Result<Option<MeterLog>> {
+pub(super) fn power_log(args: &TuneArgs) -> anyhow::Result<Option<MeterLog>> {
     let Some(path) = &args.power_log else { return Ok(None) };
     let meter = MeterLog { path: std::path::absolute(path)?, offset_s: args.power_offset };
     meter.check().map_err(bad_input)?;
@@ -234,7 +234,7 @@ fn power_log(args: &TuneArgs) -> anyhow::Result<Option<MeterLog>> {
 ///
 /// # Errors
 /// A file that cannot be read, or describes none.
-fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, String)> {
+pub(super) fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, String)> {
     let bad = |problem: String| bad_input(format!("--simulate {}: {problem}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
     let cluster = SimulatedCluster::parse(&text).map_err(|error| bad(error.to_string()))?;

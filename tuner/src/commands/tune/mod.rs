@@ -70,7 +70,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         return rehearse::rehearse(args, &program);
     }
     let asks = args.budget.is_none() && args.resume.is_none();
-    let budget = if asks { ask::budget()? } else { args.budget };
+    let budget = if asks { ask::budget(args)? } else { args.budget };
     if asks && budget.is_none() {
         return Ok(exit::BAD_INPUT);
     }
