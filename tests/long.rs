@@ -205,7 +205,7 @@ fn planned(
 fn outcome(number: usize, candidate: &Candidate, wall_s: f64) -> Result<Observation, Failure> {
     let hpl = &candidate.hpl;
     if number % 12 == 5 {
-        return Err(Failure::Crashed { exit: objectives::Exit::Code(1), last_lines: vec!["no reason".to_owned()] });
+        return Err(Failure::Crashed { exit: objectives::Exit::Code(1), telling_lines: vec!["no reason".to_owned()] });
     }
     if number % 40 == 9 {
         return Err(Failure::TimedOut { limit_s: wall_s });

@@ -31,12 +31,12 @@ pub enum Failure {
         limit_s: f64,
     },
     /// The program ended by itself without success.
-    #[error("{exit}{}", after(last_lines))]
+    #[error("{exit}{}", after(telling_lines))]
     Crashed {
         /// How it ended.
         exit: Exit,
-        /// The last lines that it printed.
-        last_lines: Vec<String>,
+        /// Lines that it printed: the last ones, and the first.
+        telling_lines: Vec<String>,
     },
     /// The program was ended from outside: by an operator, a batch system, or the end of the tuner.
     #[error("killed: {by}")]
@@ -77,14 +77,14 @@ pub enum Failure {
         why: String,
     },
     /// The files of the run are unreadable or contradictory.
-    #[error("{file}: {problem}{}", after(last_lines))]
+    #[error("{file}: {problem}{}", after(telling_lines))]
     Output {
         /// The file with the problem.
         file: String,
         /// What is wrong with it.
         problem: String,
-        /// The last lines that the program printed.
-        last_lines: Vec<String>,
+        /// The same of what the program printed.
+        telling_lines: Vec<String>,
     },
 }
 
@@ -135,8 +135,8 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-fn after(last_lines: &[String]) -> String {
-    if last_lines.is_empty() { String::new() } else { format!(" after: {}", last_lines.join(" | ")) }
+fn after(telling_lines: &[String]) -> String {
+    if telling_lines.is_empty() { String::new() } else { format!(" after: {}", telling_lines.join(" | ")) }
 }
 
 fn pivot(info: usize) -> String {
@@ -154,13 +154,13 @@ mod tests {
             Failure::Infeasible { why: "x".into() },
             Failure::Launch { what: "x".into(), why: "y".into() },
             Failure::TimedOut { limit_s: 1.5 },
-            Failure::Crashed { exit: Exit::Signal(11), last_lines: lines.clone() },
+            Failure::Crashed { exit: Exit::Signal(11), telling_lines: lines.clone() },
             Failure::Killed { by: "x".into() },
             Failure::OutOfMemory { max_rss_bytes: 7 },
             Failure::Residual { value: None, info: 3 },
             Failure::Beaten { done_percent: 40.0, estimated_rate_gflops: 90.0, best_rate_gflops: 100.0 },
             Failure::Skipped { why: "x".into() },
-            Failure::Output { file: "f".into(), problem: "p".into(), last_lines: lines },
+            Failure::Output { file: "f".into(), problem: "p".into(), telling_lines: lines },
         ];
         for failure in all {
             let json = serde_json::to_value(&failure).unwrap();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn messages_say_what_happened() {
-        let crash = Failure::Crashed { exit: Exit::Signal(11), last_lines: vec!["one".into(), "two".into()] };
+        let crash = Failure::Crashed { exit: Exit::Signal(11), telling_lines: vec!["one".into(), "two".into()] };
         assert_eq!(crash.to_string(), "ended by signal 11 (SIGSEGV) after: one | two");
         assert_eq!(
             Failure::Residual { value: None, info: 3 }.to_string(),

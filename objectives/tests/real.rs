@@ -88,9 +88,9 @@ fn results_that_cannot_be_true_or_read_are_named() {
 #[test]
 fn ends_without_a_result_have_their_kinds() {
     assert_eq!(verdict("refusing"), Err(Failure::Infeasible { why: "N=100 is too much today".into() }));
-    let last_lines = vec!["begin".into(), "[31mred".into()];
-    assert_eq!(verdict("crashing"), Err(Failure::Crashed { exit: Exit::Signal(6), last_lines }));
-    let crashed_late = Failure::Crashed { exit: Exit::Signal(6), last_lines: vec![] };
+    let telling_lines = vec!["begin".into(), "[31mred".into()];
+    assert_eq!(verdict("crashing"), Err(Failure::Crashed { exit: Exit::Signal(6), telling_lines }));
+    let crashed_late = Failure::Crashed { exit: Exit::Signal(6), telling_lines: vec![] };
     assert_eq!(verdict("good, then crash"), Err(crashed_late));
 }
 

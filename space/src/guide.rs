@@ -29,7 +29,7 @@ pub const GUIDELINES: [Guideline; 12] = {
         ),
         of(
             "nb",
-            "dense where small changes matter; includes 192, 240 and 384, which processor vendors recommend; at most N",
+            "dense where small changes matter; on processors with 192, 240 and 384, which vendors recommend; at most N",
             "[HPL] tuning page; [Cornebize]: 37 % of the variance",
         ),
         of(

@@ -44,7 +44,7 @@ pub enum RecordError {
         known: u32,
     },
     /// Another tuner works in this folder.
-    #[error("another hpl-tune{} works in {}; wait for it to end, or choose another folder with --out",
+    #[error("another hpl-tune{} works in {}; wait for it to end, or use another folder",
         pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), path.display())]
     Locked {
         /// The run folder.

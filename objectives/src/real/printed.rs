@@ -35,7 +35,7 @@ pub(super) fn judge_printed(
 ) -> Result<Measurement, Failure> {
     let file = folder.join(engine.profile().output.as_deref().unwrap_or(STDOUT));
     let bad =
-        |problem: String| Failure::Output { file: file.display().to_string(), problem, last_lines: printed(folder) };
+        |problem: String| Failure::Output { file: file.display().to_string(), problem, telling_lines: printed(folder) };
     let readings = engine.read(&text(&file));
     if readings.is_empty() && ended_well(record) {
         return Err(bad(format!("no line matches the pattern of a result, {}", engine.result_pattern())));
@@ -44,7 +44,7 @@ pub(super) fn judge_printed(
         return Err(match no_result(folder, record) {
             // Exit code 2 has a meaning for our engine only.
             Failure::Infeasible { .. } => {
-                Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), last_lines: printed(folder) }
+                Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), telling_lines: printed(folder) }
             }
             Failure::Output { .. } => {
                 bad(format!("{} results, {} were asked for", readings.len(), engine.profile().repeats))
@@ -60,7 +60,7 @@ pub(super) fn judge_printed(
     }
     match record.exit {
         Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
-            Err(Failure::Crashed { exit, last_lines: printed(folder) })
+            Err(Failure::Crashed { exit, telling_lines: printed(folder) })
         }
         _ => Ok(measurement(engine, candidate, command, &readings, record)),
     }

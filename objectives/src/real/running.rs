@@ -16,7 +16,7 @@ use super::processes::KILL_WAIT;
 use super::record::{EndedBy, GuardRecord};
 use super::run_spec::RunSpec;
 use super::runs::RealRuns;
-use super::words::last_lines;
+use super::words::telling_lines;
 use crate::progress::ProgressPoint;
 use crate::{Exit, Failure, Observation};
 
@@ -104,7 +104,7 @@ impl Running {
             Err(problem) => problem.to_string(),
         };
         self.runs.end_marked(&self.folder, &self.run.nodes);
-        let said = last_lines(&self.said, 10).join("; ");
+        let said = telling_lines(&self.said, 10).join("; ");
         match status.map(Exit::from) {
             Ok(Exit::Code(code)) if code == i32::from(guard::NOT_STARTED) => {
                 Err(Failure::Launch { what: self.folder.display().to_string(), why: said })
@@ -115,7 +115,7 @@ impl Running {
             _ => Err(Failure::Output {
                 file: GuardRecord::path(&self.folder).display().to_string(),
                 problem: if said.is_empty() { problem } else { said },
-                last_lines: Vec::new(),
+                telling_lines: Vec::new(),
             }),
         }
     }

@@ -13,7 +13,7 @@ use space::{RunResult, WindowsResult};
 
 use super::guard::{NOT_FOUND, NOT_STARTED, STDERR, STDOUT};
 use super::record::{EndedBy, GuardRecord};
-use super::words::last_lines;
+use super::words::telling_lines;
 use crate::{Exit, Failure, Measurement, PairMeasurement, WindowsMeasurement};
 
 /// File in the folder of a trial with the result of our engine.
@@ -107,7 +107,7 @@ fn checked(
 fn ended_well(folder: &Path, record: &GuardRecord) -> Result<(), Failure> {
     match record.exit {
         Some(exit) if record.ended_by == EndedBy::Itself && exit != Exit::Code(0) => {
-            Err(Failure::Crashed { exit, last_lines: printed(folder) })
+            Err(Failure::Crashed { exit, telling_lines: printed(folder) })
         }
         _ => Ok(()),
     }
@@ -115,7 +115,7 @@ fn ended_well(folder: &Path, record: &GuardRecord) -> Result<(), Failure> {
 
 /// The failure of a run whose result has this problem.
 fn bad_result(folder: &Path, problem: String) -> Failure {
-    Failure::Output { file: folder.join(RESULT).display().to_string(), problem, last_lines: printed(folder) }
+    Failure::Output { file: folder.join(RESULT).display().to_string(), problem, telling_lines: printed(folder) }
 }
 
 /// The result in `path`, `None` when there is none, or what is wrong with it.
@@ -161,7 +161,7 @@ pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
         (EndedBy::Itself, Some(Exit::Code(0))) => Failure::Output {
             file: folder.join(RESULT).display().to_string(),
             problem: "missing, although the program ended without an error".to_owned(),
-            last_lines: printed(folder),
+            telling_lines: printed(folder),
         },
         (EndedBy::Itself, _) if record.oom_kills > 0 => Failure::OutOfMemory { max_rss_bytes: record.max_rss_bytes },
         (EndedBy::Itself, Some(Exit::Signal(signal))) if FROM_OUTSIDE.iter().any(|s| *s as i32 == signal) => {
@@ -172,7 +172,7 @@ pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
             Failure::Launch { what, why: printed(folder).join("; ") }
         }
         (EndedBy::Itself, Some(Exit::Code(REFUSED))) => Failure::Infeasible { why: printed(folder).join("; ") },
-        (EndedBy::Itself, Some(exit)) => Failure::Crashed { exit, last_lines: printed(folder) },
+        (EndedBy::Itself, Some(exit)) => Failure::Crashed { exit, telling_lines: printed(folder) },
         (EndedBy::Itself, None) => killed("something unknown; the system kept no status"),
     }
 }
@@ -197,9 +197,9 @@ fn measurement(result: RunResult, residual: f64, record: &GuardRecord) -> Measur
     }
 }
 
-/// The last lines on stderr, or else on stdout.
+/// Telling lines of stderr, or else of stdout.
 pub(super) fn printed(folder: &Path) -> Vec<String> {
-    let of = |name| last_lines(&tail(&folder.join(name)), LINES);
+    let of = |name| telling_lines(&tail(&folder.join(name)), LINES);
     let errors = of(STDERR);
     if errors.is_empty() { of(STDOUT) } else { errors }
 }

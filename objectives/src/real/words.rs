@@ -24,13 +24,27 @@ fn quote(word: &OsStr) -> String {
     }
 }
 
-/// At most `count` last lines of what a program printed, without empty lines, control characters (which
-/// could control the user's terminal) or more than 200 characters each.
-pub fn last_lines(output: &[u8], count: usize) -> Vec<String> {
+/// Characters of a line that are shown, at most.
+const WIDTH: usize = 400;
+
+/// At most `count` lines of what a program printed: the last ones, and of more than that the first one, too, which often says what
+/// is wrong. Without lines of dashes alone, control characters (which could control the user's terminal) or more than 400
+/// characters each.
+pub fn telling_lines(output: &[u8], count: usize) -> Vec<String> {
     let text = String::from_utf8_lossy(output);
-    let clean = |line: &str| line.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
-    let lines: Vec<_> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(count)..].to_vec()
+    let clean = |line: &str| {
+        let mut chars = line.chars().filter(|c| !c.is_control());
+        let line: String = chars.by_ref().take(WIDTH).collect();
+        if chars.next().is_some() { line + "…" } else { line }
+    };
+    let is_telling = |line: &String| line.chars().any(|c| !c.is_whitespace() && c != '-');
+    let mut lines: Vec<_> = text.lines().map(clean).filter(is_telling).collect();
+    let missing = lines.len().saturating_sub(count);
+    if missing > 0 && count > 2 {
+        lines.splice(1..missing + 2, ["…".to_owned()]);
+        return lines;
+    }
+    lines.split_off(missing)
 }
 
 #[cfg(test)]
@@ -63,9 +77,11 @@ mod tests {
     }
 
     #[test]
-    fn last_lines_are_clean_and_few() {
-        assert_eq!(last_lines(b"a\n\n\x1b[2Jb\xff\nc", 2), ["[2Jb\u{fffd}", "c"]);
-        assert!(last_lines(b"", 3).is_empty());
-        assert_eq!(last_lines(&[b'x'; 1000], 3)[0].len(), 200);
+    fn lines_are_clean_and_few() {
+        assert_eq!(telling_lines(b"a\n\n\x1b[2Jb\xff\nc", 2), ["[2Jb\u{fffd}", "c"]);
+        assert!(telling_lines(b"", 3).is_empty());
+        assert_eq!(telling_lines(&[b'x'; 1000], 3)[0].chars().count(), 401);
+        assert_eq!(telling_lines(b"-----\nwhy\nb\nc\nd\n-----\n", 3), ["why", "…", "d"]);
+        assert_eq!(telling_lines(b"why\nb\nc", 3), ["why", "b", "c"]);
     }
 }

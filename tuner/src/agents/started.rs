@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use hpl::measure::power::{SensorSet, Unreadable};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use objectives::real::{guard, last_lines};
+use objectives::real::{guard, telling_lines};
 
 use super::lease::Lease;
 use super::states::{NodeReadings, NodeStates};
@@ -256,7 +256,7 @@ impl Running {
     fn said(&mut self) -> String {
         let mut text = Vec::new();
         let _ = self.stderr.rewind().and_then(|()| self.stderr.read_to_end(&mut text));
-        last_lines(&text, 1).join(" ")
+        telling_lines(&text, 1).join(" ")
     }
 }
 

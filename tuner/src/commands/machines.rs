@@ -84,7 +84,7 @@ fn entry(name: &'static str, machine: &Machine) -> MachineEntry {
 /// Why a model cannot predict a small run on all of the machine; `None` when it can.
 fn lacks(machine: &Machine, model: Model) -> Option<String> {
     let ranks: usize = machine.nodes.iter().map(|node| node.count * node.ranks(1)).sum();
-    let (p, q) = space::domain::squarest(ranks.max(2));
+    let (p, q) = space::domain::squarest(ranks);
     let hpl = space::HplParams::baseline(1024, p, q);
     model
         .answer(machine, &Question { hpl, nodes: None, threads: 1 }, &Choices::default())
@@ -98,7 +98,8 @@ fn table(entries: &[MachineEntry]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{:<14} {}{}", entry.name, entry.system, cpu(entry));
         if entry.nodes > 0 {
-            let _ = writeln!(text, "{:<14} {} nodes, {} ranks", "", entry.nodes, entry.ranks);
+            let of = |count: usize, name: &str| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
+            let _ = writeln!(text, "{:<14} {}, {}", "", of(entry.nodes, "node"), of(entry.ranks, "rank"));
         }
         if let Some(best) = entry.best_measured_gflops {
             let (best, s) = (rate(best), if entry.measured_runs == 1 { "" } else { "s" });

@@ -9,7 +9,7 @@ use anyhow::Context;
 use hpl::comm::mpi::{LIBRARY, SOURCE};
 use hpl::machine::bindings::Bindings;
 use objectives::launcher::{MpiJob, words};
-use objectives::real::last_lines;
+use objectives::real::telling_lines;
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, HplParams, RunResult};
 
@@ -86,7 +86,7 @@ fn compiled(mpicc: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(folder.join(LIBRARY)).arg(&source).stdin(Stdio::null());
     let output = command.output().with_context(|| format!("cannot start {}", mpicc.display()))?;
     if !output.status.success() {
-        let lines: String = last_lines(&output.stderr, LINES).iter().map(|line| format!("\n  {line}")).collect();
+        let lines: String = telling_lines(&output.stderr, LINES).iter().map(|line| format!("\n  {line}")).collect();
         return Err(bad_input(format!(
             "{} does not compile a shared library ({}): is it the wrapper of an MPI library of version 3.0 or later?{lines}",
             mpicc.display(),

@@ -115,15 +115,15 @@ pub fn publish(
     Ok(written?)
 }
 
-/// What is exported: the best with its final run, else with its last trial; `None` when nothing passed.
+/// What is exported: the best with its final run, else with its last trial, else what windows say is best; `None` when nothing passed.
 fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Path) -> anyhow::Result<Option<Exports>> {
     let last = summary.verified_run().and_then(|row| Some((row.candidate(), row.rate_gflops?, row.trial)));
     let best = || {
-        let best = summary.best.as_ref()?;
+        let best = summary.best.as_ref().or(summary.top.first())?;
         Some((best.candidate.clone(), best.rate_gflops, *best.trials.last()?))
     };
     let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
-    let how = summary.session.how();
+    let how = if summary.best.is_some() { summary.session.how() } else { "estimated by windows and not verified" };
     // The output of a run is in the folder of its input; a user may have deleted it.
     let printed = std::fs::read_to_string(folder.trial(trial).join(runs.results_file())).ok();
     let exports = Exports::new(&candidate, (rate_gflops, how), program, printed)?;

@@ -73,6 +73,9 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let unequal = input.unequal(&engine, machine.as_ref(), cores)?;
     let mut wanted = Wanted::of(args.ranks, args.threads);
     wanted.ranks = wanted.ranks.or(unequal.ranks());
+    let described =
+        machine.iter().flat_map(|machine| &machine.nodes).map(|node| node.count * node.cores).sum::<usize>();
+    let cores = if described > 0 { described } else { cores };
     let here = Here { cores, memory_bytes: facts.memory_available_bytes };
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;

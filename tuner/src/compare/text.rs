@@ -91,7 +91,16 @@ fn verdict(report: &Report) -> String {
             )
         }
         Verdict::Open => {
-            format!("open: the interval holds values on both sides of {percent}; more runs make it narrower")
+            let [slower, faster] = report
+                .ratio
+                .interval
+                .map_or([false; 2], |[low, high]| [low >= 1.0 - report.tolerance, high <= 1.0 + report.tolerance]);
+            let shown = match (slower, faster) {
+                (true, _) => format!("not slower by more than {percent}, but maybe faster by more"),
+                (_, true) => format!("not faster by more than {percent}, but maybe slower by more"),
+                _ => format!("maybe slower or faster by more than {percent}"),
+            };
+            format!("open: {shown}; more runs make the interval narrower")
         }
     };
     if report.a.residual_failed + report.b.residual_failed > 0 {

@@ -27,12 +27,7 @@ pub struct Found {
 /// # Errors
 /// The first one that is not there: a mistyped path is to be mended before a night is spent.
 pub fn read(sources: &[PathBuf], decoder: &Decoder) -> Result<Found, String> {
-    if let Some(absent) = sources.iter().find(|path| !path.exists()) {
-        return Err(format!(
-            "--warm-start {}: no such file or folder; give a run folder, a journal.jsonl, a trials.parquet or an HPL.out",
-            absent.display()
-        ));
-    }
+    exist(sources)?;
     let mut found = Found::default();
     for source in sources {
         let before = found.runs.len();
@@ -41,10 +36,26 @@ pub fn read(sources: &[PathBuf], decoder: &Decoder) -> Result<Found, String> {
             Err(error) => found.warnings.push(error),
         }
         if found.runs.len() == before {
-            found.warnings.push(format!("--warm-start {}: no passed run in it", source.display()));
+            found
+                .warnings
+                .push(format!("--warm-start {}: no passed run in it that is not simulated", source.display()));
         }
     }
     Ok(found)
+}
+
+/// Whether all of them are there.
+///
+/// # Errors
+/// The first that is not, and what can be given.
+pub fn exist(sources: &[PathBuf]) -> Result<(), String> {
+    match sources.iter().find(|path| !path.exists()) {
+        Some(absent) => Err(format!(
+            "--warm-start {}: no such file or folder; give a run folder, a journal.jsonl, a trials.parquet or an HPL.out",
+            absent.display()
+        )),
+        None => Ok(()),
+    }
 }
 
 fn one(source: &Path, decoder: &Decoder, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, String> {

@@ -215,7 +215,7 @@ impl<'a> Playing<'a> {
         let result = match rate {
             _ if cost_s > limit_s => Err(Failure::TimedOut { limit_s }),
             Some(rate) if reference.is_none() || pair.is_some() => Ok(Observation::Whole(measured(rate, wall_s))),
-            _ => Err(Failure::Crashed { exit: Exit::Code(1), last_lines: Vec::new() }),
+            _ => Err(Failure::Crashed { exit: Exit::Code(1), telling_lines: Vec::new() }),
         };
         self.spent_s += wall_s;
         let identity = Identity {

@@ -5,6 +5,7 @@ use super::stats::Ratio;
 use super::summary::{Comparison, Summary};
 use crate::record::Objective;
 use crate::record::left::GainLeft;
+use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::rounds::PAIRS_TO_JUDGE;
 
 /// Predicted gain from which on a longer search is named.
@@ -39,7 +40,12 @@ fn faster(ratio: f64, other: &str, objective: Objective) -> String {
 
 fn won(summary: &Summary) -> String {
     const USUAL: &str = "the usual HPL.dat";
-    let Some(best) = &summary.best else { return "Won: nothing, as no whole run passed.".to_owned() };
+    let Some(best) = &summary.best else {
+        return match summary.top.first() {
+            Some(_) => "Won: nothing that is verified: no whole run has passed.".to_owned(),
+            None => "Won: nothing, as no trial has passed.".to_owned(),
+        };
+    };
     let how = if summary.session.is_simulated() { "In the simulation: " } else { "" };
     let per_watt = summary.session.objective == Objective::GflopsPerWatt;
     let better = if per_watt { "more efficient" } else { "faster" };
@@ -74,7 +80,17 @@ fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
 fn next(summary: &Summary, folder: &str) -> Vec<String> {
     let session = &summary.session;
     if summary.best.is_none() {
-        return vec![format!("hpl-tune report {folder} lists the failures; a longer --budget gives runs more time")];
+        let failed = format!("the page report.html in {folder} tells why trials failed");
+        let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
+        let longer = "a longer --budget leaves time for a final run".to_owned();
+        let is_over = summary.used_s + SMALLEST_BUDGET_S > session.budget_s;
+        let left = match (is_over, session.is_simulated()) {
+            (false, _) => goes_on,
+            (true, true) => longer,
+            (true, false) => format!("{longer}; --warm-start {folder} begins with what is known"),
+        };
+        let is_left = !summary.top.is_empty() || !is_over;
+        return (!summary.failures.is_empty()).then_some(failed).into_iter().chain(is_left.then_some(left)).collect();
     }
     let mut next = Vec::new();
     if summary.verified_run().is_none() {
@@ -88,9 +104,13 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     if let Some(GainLeft { expected, at_most }) = &session.left {
         let (mean, most) = (100.0 * expected, 100.0 * at_most);
         next.push(if *expected >= WORTH_A_SEARCH {
-            format!(
-                "better candidates are predicted to gain {mean:.1} % (at most {most:.1} %); search on with --warm-start {folder}"
-            )
+            // Simulated runs are no start of another session.
+            let on = if session.is_simulated() {
+                "with a longer --budget".to_owned()
+            } else {
+                format!("with --warm-start {folder}")
+            };
+            format!("better candidates are predicted to gain {mean:.1} % (at most {most:.1} %); search on {on}")
         } else {
             format!("little is left to find at this N: {mean:.1} % are predicted, at most {most:.1} %")
         });
@@ -177,6 +197,6 @@ mod tests {
         assert!(said(&found).contains("took up to 30.0 % of the processor time"));
         found.importance_not_judged = Some("the speed changed");
         assert!(said(&found).contains("hpl-tune doctor"));
-        assert_eq!(closing(&Summary::new(&session(), &[]), "runs/x")[0], "Won: nothing, as no whole run passed.");
+        assert_eq!(closing(&Summary::new(&session(), &[]), "runs/x")[0], "Won: nothing, as no trial has passed.");
     }
 }

@@ -42,8 +42,7 @@ pub enum ExportError {
 
 impl Exports {
     /// The files for the candidate that ran at `rate_gflops`, of which `how` says whether that is measured. `program` is the
-    /// path of `hpl-tune`; `hpl_out` is what
-    /// the final run printed.
+    /// path of `hpl-tune`; `hpl_out` is what the final run printed.
     pub fn new(
         candidate: &Candidate,
         (rate_gflops, how): (f64, &str),
@@ -55,7 +54,7 @@ impl Exports {
         Ok(Self {
             hpl_dat: dat.write()?,
             engine_params: Some(toml::to_string(&candidate.engine)?),
-            run_sh: run_sh(candidate, rate_gflops, program)?,
+            run_sh: run_sh(candidate, (rate_gflops, how), program)?,
             hpl_out,
             inputs: Vec::new(),
         })
@@ -95,10 +94,10 @@ impl Exports {
 }
 
 /// A script that works from any folder, and with the `hpl-tune` of the path where the original is gone.
-fn run_sh(candidate: &Candidate, rate_gflops: f64, program: &Path) -> Result<String, ExportError> {
+fn run_sh(candidate: &Candidate, (rate_gflops, how): (f64, &str), program: &Path) -> Result<String, ExportError> {
     Ok(format!(
         "#!/bin/sh\n\
-         # The best run: {} GFLOP/s measured at N = {}. Arguments are passed on.\n\
+         # The best run: {} GFLOP/s {how} at N = {}. Arguments are passed on.\n\
          {}here=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
          program={}\n\
          [ -x \"$program\" ] || program=hpl-tune\n\

@@ -23,7 +23,15 @@ pub fn summary(summary: &Summary) -> String {
         line("Objective", objective);
     }
     match &summary.best {
-        None => line("Best", "none: no whole run passed the residual check".to_owned()),
+        None => match summary.top.first() {
+            Some(leader) => {
+                line("Best", format!("not verified, as no whole run has passed: {}", score(leader)));
+                let words = words_of(summary, &leader.candidate);
+                let words = words.into_iter().map(|(name, value)| format!("{name} {value}"));
+                wrapped(words, 86).into_iter().for_each(|words| line("", words));
+            }
+            None => line("Best", "none: no trial has passed".to_owned()),
+        },
         Some(best) => {
             // A final run at another N says nothing beside the default.
             let other_n = summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n);

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use hpl::plan::windows::Windows;
+use hpl::plan::windows::{Window, Windows};
 use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::Candidate;
-use space::flops::rate_gflops;
+use space::flops::{hpl_flops, rate_gflops};
 use space::stats::{mean, median, sample_sd, squared_deviations};
 
 use crate::record::{Finished, SharedCandidate};
@@ -50,7 +50,7 @@ pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> 
         Extent::Windows => {
             let part = windows_part(candidate);
             let cores = candidate.hpl.ranks() * candidate.engine.threads.max(1);
-            let bytes = 8.0 * (candidate.hpl.n as f64 * part.largest).powi(2);
+            let bytes = size_of::<f64>() as f64 * (part.largest as f64).powi(2);
             let fill_s = bytes / (FILL_BYTES_PER_S * cores as f64);
             START_S + solve_s * part.work * (1.0 + WINDOWS_SHARE) + fill_s
         }
@@ -76,20 +76,19 @@ pub(crate) fn modelled_s<R: Finished>(row: &R, predictor: &Predictor) -> f64 {
 struct WindowsPart {
     /// Part of the flops.
     work: f64,
-    /// The largest trailing matrix, as part of N.
-    largest: f64,
+    /// Order of the largest trailing matrix.
+    largest: usize,
 }
 
 fn windows_part(candidate: &Candidate) -> WindowsPart {
     let hpl = &candidate.hpl;
-    let steps = hpl.n.div_ceil(hpl.nb) as f64;
     // Its own choice is never after the last step.
     let windows = Windows::Auto.of(hpl).unwrap_or_default();
-    let trailing = |step: usize| 1.0 - step as f64 / steps;
-    let measured = windows.iter().flat_map(|window| window.first..window.first + window.steps);
+    let trailing = |step: usize| hpl.n.saturating_sub(step * hpl.nb);
+    let flops = |window: &Window| hpl_flops(trailing(window.first)) - hpl_flops(trailing(window.first + window.steps));
     WindowsPart {
-        work: measured.map(|step| 3.0 / steps * trailing(step).powi(2)).sum::<f64>().min(1.0),
-        largest: windows.iter().map(|window| trailing(window.first)).fold(0.0, f64::max),
+        work: windows.iter().map(flops).sum::<f64>() / hpl_flops(hpl.n),
+        largest: windows.iter().map(|window| trailing(window.first)).max().unwrap_or(0),
     }
 }
 
@@ -276,7 +275,7 @@ mod tests {
         let predictor = predictor();
         let candidate = row(0).candidate().at_n(20_000);
         let part = windows_part(&candidate);
-        assert!((0.04..0.08).contains(&part.work) && part.largest <= 1.0, "{} {}", part.work, part.largest);
+        assert!((0.04..0.08).contains(&part.work) && part.largest <= 20_000, "{} {}", part.work, part.largest);
         let [whole, windows] = [Extent::Whole, Extent::Windows].map(|extent| model_s(&predictor, &candidate, extent));
         assert!(windows < 0.2 * whole, "{windows} {whole}");
         // Windows that estimate half the model's rate: a whole run takes about twice the model's time.

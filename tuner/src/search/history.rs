@@ -10,11 +10,12 @@ use space::stats::median;
 
 use crate::record::{self, Finished, MeasuredPair, Objective, limited_power_w, mean_power_w};
 
-/// Standard deviation of the logarithm of a whole run's rate over what its windows say, before there are pairs of both.
-const OFFSET_SD: f64 = 0.01;
+/// Times that something happens when it is no chance any more.
+pub(crate) const NO_CHANCE: usize = 3;
 
-/// Standard deviation of such a logarithm for one candidate.
-const PAIR_SD: f64 = 0.01;
+/// Standard deviation of the logarithm of a whole run's rate over what its windows say: in the mean of all candidates, before any has both,
+/// and of each about that mean.
+const OFFSET_SD: f64 = 0.01;
 
 /// One finished trial at the target N.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,7 +166,7 @@ fn first_power_w<R: Finished>(rows: &[&R], extent: Extent) -> Option<f64> {
 /// 0 as long as they are few. One number for all candidates is what little a session can know of it.
 pub fn offset<R: Finished>(rows: &[&R]) -> f64 {
     let logs = logs_of_both(rows);
-    logs.iter().sum::<f64>() / (logs.len() as f64 + (PAIR_SD / OFFSET_SD).powi(2))
+    logs.iter().sum::<f64>() / (logs.len() as f64 + 1.0)
 }
 
 /// Logarithm of whole run by windows for each candidate that has both, in the order of the whole runs.
@@ -194,7 +195,7 @@ fn logs_of_both<R: Finished>(rows: &[&R]) -> Vec<f64> {
 
 /// Standard deviation that is left of the [`offset`].
 pub fn offset_sd<R: Finished>(rows: &[&R]) -> f64 {
-    OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64 * (OFFSET_SD / PAIR_SD).powi(2)).sqrt()
+    OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64).sqrt()
 }
 
 /// Wall-clock seconds and rate of the windows that passed in the least time.

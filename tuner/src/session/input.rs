@@ -64,7 +64,7 @@ pub(crate) fn single(dat: &HplDat, path: &Path) -> anyhow::Result<space::HplPara
     match dat.runs().as_slice() {
         [one] => Ok(*one),
         runs => Err(bad_input(format!(
-            "{} asks for {} runs, `hpl-tune run` makes one; use one value in each list, or run it with xhpl",
+            "{} describes {} runs where one is wanted; use one value in each list, or run all of them with xhpl",
             path.display(),
             runs.len()
         ))),

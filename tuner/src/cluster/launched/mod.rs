@@ -17,7 +17,7 @@ use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::launcher::MpiJob;
-use objectives::real::{guard, last_lines, quoted, slurm};
+use objectives::real::{guard, quoted, slurm, telling_lines};
 use space::Candidate;
 
 use crate::exit::bad_input;
@@ -72,7 +72,7 @@ pub(crate) fn answer(
         cancel();
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
-        let lines = last_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();
+        let lines = telling_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();
         bad_input(format!("{line}: {reason}{lines}"))
     })?;
     Ok((line, said))

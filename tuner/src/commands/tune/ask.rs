@@ -10,15 +10,13 @@ use hpl::machine::host::{HostFacts, facts};
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
-use super::begin::{power_log, read_cluster};
-use crate::cli::{TuneArgs, duration};
+use crate::cli::duration;
 use crate::cluster::allocation::Allocation;
 use crate::exit::{self, bad_input};
 use crate::record::now::human;
 use crate::search::budget::{Budget, SMALLEST_BUDGET_S};
 use crate::search::progress::say;
 use crate::session::engine::Engine;
-use crate::session::input::{read_machine, read_params, read_weights};
 use crate::session::prepare::largest_safe_n;
 
 /// The budget of who only presses Enter.
@@ -27,9 +25,8 @@ const USUAL: Duration = Duration::from_secs(600);
 /// Says what a session would do, and asks for its budget where somebody can answer. `None` where none was given.
 ///
 /// # Errors
-/// A file of `args` that cannot be read, so that nobody answers for nothing. Nobody who can answer: the message names `--budget`.
-pub(super) fn budget(args: &TuneArgs) -> anyhow::Result<Option<Duration>> {
-    check_files(args)?;
+/// Nobody who can answer: the message names `--budget`.
+pub(super) fn budget() -> anyhow::Result<Option<Duration>> {
     overview(&facts(), Allocation::here().as_ref()).iter().for_each(|line| say(line));
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(bad_input(
@@ -47,15 +44,6 @@ pub(super) fn budget(args: &TuneArgs) -> anyhow::Result<Option<Duration>> {
         say("\nno budget was given; nothing was started, and nothing written");
     }
     Ok(budget)
-}
-
-fn check_files(args: &TuneArgs) -> anyhow::Result<()> {
-    args.machine.as_deref().map(read_machine).transpose()?;
-    args.simulate.as_deref().map(read_cluster).transpose()?;
-    args.weights.as_deref().map(read_weights).transpose()?;
-    read_params(args.engine_params.as_deref())?;
-    power_log(args)?;
-    Ok(())
 }
 
 /// Asks until a budget can be used; `None` at the end of the input.

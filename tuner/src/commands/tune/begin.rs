@@ -7,9 +7,10 @@ use objectives::foreign::Foreign;
 use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
-use space::KernelChoice;
 use space::machine::{Machine, Node};
+use space::{EngineParams, KernelChoice};
 
+use super::settle::spec;
 use super::varied::{RunPlace, varied};
 use crate::cli::{ObjectiveName, TuneArgs};
 use crate::cluster::allocation::Allocation;
@@ -167,7 +168,14 @@ pub(super) fn begin(
         gpus_found,
     };
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
-    let checked = power::check(&session, &engine, &args.power_root, has_power).and_then(|()| settings::check(&session));
+    // An N that the memory does not hold is refused before anything is measured.
+    let fits = || match spec(&session, &room, EngineParams::default().kernels) {
+        Ok(spec) if session.n.is_some() => engine.domain(&spec).map(drop).map_err(|error| error.to_string()),
+        _ => Ok(()),
+    };
+    let checked = power::check(&session, &engine, &args.power_root, has_power)
+        .and_then(|()| settings::check(&session))
+        .and_then(|()| fits());
     if let Err(refused) = checked {
         folder.discard();
         return Err(bad_input(refused));

@@ -45,6 +45,7 @@ mod begin;
 mod binding;
 mod calibrated;
 mod ended;
+mod given;
 mod moved;
 mod nodes;
 mod rehearse;
@@ -66,11 +67,14 @@ use settle::{expert, resolved, room, same_machine, settle, spec};
 pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let started = Instant::now();
     let program = std::env::current_exe().context("cannot find the program's own path")?;
+    if args.resume.is_none() {
+        given::check(args, &program)?;
+    }
     if args.dry_run || args.sbatch.is_some() {
         return rehearse::rehearse(args, &program);
     }
     let asks = args.budget.is_none() && args.resume.is_none();
-    let budget = if asks { ask::budget(args)? } else { args.budget };
+    let budget = if asks { ask::budget()? } else { args.budget };
     if asks && budget.is_none() {
         return Ok(exit::BAD_INPUT);
     }

@@ -17,6 +17,7 @@ use super::begin::{budget_s, leaves_engine_open, placed, rank_input};
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
+use crate::cluster::launched::bindings::bindings;
 use crate::cluster::sbatch::{self, JobRequest};
 use crate::commands::space::limits;
 use crate::error::RecordError;
@@ -131,7 +132,12 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     }
     out.flush()?;
     // What would run is shown first, so that the command can be corrected by it.
-    engine.check_programs().map_err(|error| bad_input(format!("this session could not start: {error}")))?;
+    let starts = || match (&engine, &job) {
+        (Engine::Launched(mpi), None) => bindings(mpi, usual.hpl.ranks().min(2), 1).map(drop),
+        _ => Ok(()),
+    };
+    let checked = engine.check_programs().and_then(|()| starts());
+    checked.map_err(|error| bad_input(format!("this session could not start: {error}")))?;
     Ok(exit::DONE)
 }
 

@@ -75,6 +75,17 @@ impl RunFolder {
         Ok((folder, lock))
     }
 
+    /// Whether a session can begin at `root`, as far as can be seen without making anything.
+    ///
+    /// # Errors
+    /// [`RecordError::Exists`] where one has, and what cannot be read.
+    pub fn is_free(root: &Path) -> Result<(), RecordError> {
+        match root.exists() && !Self::absolute(root)?.never_began()? {
+            true => Err(RecordError::Exists { path: root.to_path_buf() }),
+            false => Ok(()),
+        }
+    }
+
     /// Whether nothing is there but what the start of a session makes before `session.toml`.
     fn never_began(&self) -> Result<bool, RecordError> {
         let entries = fs::read_dir(&self.root).map_err(RecordError::read(&self.root))?;

@@ -39,7 +39,7 @@ fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result
 }
 
 fn crash(line: &str) -> Option<Failure> {
-    Some(Failure::Crashed { exit: Exit::Code(1), last_lines: vec![line.to_owned()] })
+    Some(Failure::Crashed { exit: Exit::Code(1), telling_lines: vec![line.to_owned()] })
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
         p {
             "High Performance Linpack on " (summary.session.host) ", started " (minute(&summary.session.started_utc)) "."
             @if summary.session.is_simulated() { " " strong { "Simulated: no HPL has run, and nothing is measured." } }
-            @if summary.best.is_none() { " " strong { "No trial passed its residual." } }
+            @if summary.best.is_none() { " " strong { "Nothing is verified: no whole run has passed." } }
         }
         dl.facts {
             @for (name, value, detail) in &facts {

@@ -43,7 +43,7 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
 
 #[test]
 fn a_page_without_a_passed_trial_says_so() {
-    assert!(ReportPage::new(&Summary::new(&session(), &[]), &[]).html().contains("No trial passed"));
+    assert!(ReportPage::new(&Summary::new(&session(), &[]), &[]).html().contains("Nothing is verified"));
 }
 
 /// Score with N, then comparisons, then what to do next; plots and tables follow.

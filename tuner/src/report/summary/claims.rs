@@ -63,15 +63,30 @@ pub(super) fn by_baseline(
     objective: Objective,
 ) -> Comparison {
     let (best, baseline) = match (best, baseline) {
-        (None, _) => return Comparison::not_measured("no trial passed"),
+        (None, _) => return Comparison::not_measured(no_best(rows)),
         (_, None) => return Comparison::not_measured("the default did not run"),
         (Some(best), Some(baseline)) if best == baseline => return Comparison::Same { best_is: "the default" },
         (Some(best), Some(baseline)) => (best, baseline),
     };
     match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
-        None => Comparison::not_measured("no time was left for pairs of the two"),
+        None => Comparison::not_measured(&never_passed(rows, Identity::BASELINE).map_or_else(
+            || "no time was left for pairs of the two".to_owned(),
+            |why| format!("the default has failed in each run, the last time: {why}"),
+        )),
     }
+}
+
+/// Why there is no best.
+fn no_best(rows: &[Row]) -> &'static str {
+    if rows.iter().any(|row| row.passed) { "no whole run has passed" } else { "no trial has passed" }
+}
+
+/// Why the last trial of this strategy failed, where none has passed.
+fn never_passed(rows: &[Row], strategy: &str) -> Option<String> {
+    let mut own = rows.iter().filter(|row| row.strategy == strategy);
+    let last = own.clone().next_back().filter(|_| own.all(|row| !row.passed))?;
+    Some(last.failure_detail.clone().unwrap_or_else(|| last.outcome.name().to_owned()))
 }
 
 /// Best by the expert's configuration, from the rounds after the choice.
@@ -85,7 +100,7 @@ pub(super) fn by_expert(
         return Comparison::not_measured(reason);
     }
     let (best, expert) = match (best, expert) {
-        (None, _) => return Comparison::not_measured("no trial passed"),
+        (None, _) => return Comparison::not_measured(no_best(rows)),
         (_, None) => return Comparison::not_measured("the session chose no expert's configuration"),
         (Some(best), Some(expert)) if best == expert => return Comparison::Same { best_is: "the expert's" },
         (Some(best), Some(expert)) => (best, expert),

@@ -127,6 +127,8 @@ impl Summary {
         let searched_score =
             |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
         let n = session.n.or(best.as_ref().map(|best| best.candidate.hpl.n));
+        // What this host does says nothing of simulated nodes.
+        let here = || rows.iter().filter(|row| row.engine != Row::SIMULATED);
         let mut failures = BTreeMap::new();
         for row in rows.iter().filter(|row| !row.passed) {
             *failures.entry(row.outcome).or_default() += 1;
@@ -145,9 +147,9 @@ impl Summary {
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
             drift,
-            most_stolen: rows.iter().filter_map(|row| row.steal_share).reduce(f64::max),
-            clock_hz: range(rows, |row| row.clock_hz),
-            gpu_clock_hz: range(rows, |row| row.gpu_clock_hz),
+            most_stolen: here().filter_map(|row| row.steal_share).reduce(f64::max),
+            clock_hz: range(here(), |row| row.clock_hz),
+            gpu_clock_hz: range(here(), |row| row.gpu_clock_hz),
             gpu_temperature_c: rows.iter().filter_map(|row| row.gpu_temperature_c).reduce(f64::max),
             nodes_apart: NodesApart::new(rows),
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
@@ -233,9 +235,9 @@ fn without_ours(report: &mut Value) {
 }
 
 /// The lowest and the highest of what trials have.
-fn range(rows: &[Row], of: fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
-    let values = || rows.iter().filter_map(of);
-    Some([values().reduce(f64::min)?, values().reduce(f64::max)?])
+fn range<'a>(rows: impl Iterator<Item = &'a Row> + Clone, of: fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
+    let values = rows.filter_map(of);
+    Some([values.clone().reduce(f64::min)?, values.reduce(f64::max)?])
 }
 
 /// The trials that the search compares: its N, its extent.

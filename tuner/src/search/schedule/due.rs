@@ -5,8 +5,7 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 
 use super::View;
-use crate::record::PlannedTrial;
-use crate::record::{Finished, Identity};
+use crate::record::{Finished, Identity, PlannedTrial};
 use crate::search::budget::CLOSING_S;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of

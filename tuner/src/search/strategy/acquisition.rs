@@ -1,42 +1,42 @@
 //! What one more run is expected to gain.
 
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::TAU;
 
 /// ln E[max(0, z + X)] for a standard normal X: expected improvement in units of the standard deviation.
 ///
 /// Stable far below zero, where the improvement underflows but candidates still differ.
 pub(crate) fn log_improvement(z: f64) -> f64 {
-    let log_density = -0.5 * z * z - 0.5 * (2.0 * PI).ln();
+    let log_density = -0.5 * z * z - 0.5 * TAU.ln();
     if z > -1.0 {
         (log_density.exp() + z * normal_cdf(z)).ln()
     } else {
-        // φ(z) + zΦ(z) = φ(z) (1 − t m(t)), t = −z, with Mills' ratio m; 1 − t m(t) ≈ t⁻² cancels for large t.
+        // φ(z) + zΦ(z) = φ(z) (1 − t m), t = −z, and Mills' ratio is m = 1/(t + 1/f): 1 − t m = 1/(1 + t f).
         let t = -z;
-        let rest = if t < 30.0 { 1.0 - t * mills_ratio(t) } else { (1.0 - 3.0 / (t * t)) / (t * t) };
-        log_density + rest.ln()
+        log_density - (t * fraction(t)).ln_1p()
     }
 }
 
 /// Standard normal distribution function, by its series near 0 and Mills' ratio in the tails.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
-    if z.abs() > 3.0 {
-        let tail = (-0.5 * z * z).exp() / (SQRT_2 * PI.sqrt()) * mills_ratio(z.abs());
+    let density = (-0.5 * z * z).exp() / TAU.sqrt();
+    if z.abs() > 1.0 {
+        let tail = density / (z.abs() + fraction(z.abs()).recip());
         return if z < 0.0 { tail } else { 1.0 - tail };
     }
     let (mut term, mut sum, mut k) = (z, z, 1.0);
-    while term.abs() > 1e-17 * sum.abs() {
+    while (sum + term - sum).abs() > 0.0 {
         k += 2.0;
         term *= z * z / k;
         sum += term;
     }
-    0.5 + sum * (-0.5 * z * z).exp() / (SQRT_2 * PI.sqrt())
+    0.5 + sum * density
 }
 
-/// (1 − Φ(t)) / φ(t) for t ≥ 1, by Laplace's continued fraction to 1e-9: the farther out, the fewer of its terms are needed.
-fn mills_ratio(t: f64) -> f64 {
-    const TERMS: f64 = 120.0;
-    let terms = (TERMS / (t * t)).ceil() as u32 + 10;
-    1.0 / (1..=terms).rev().fold(t, |below, k| t + f64::from(k) / below)
+/// f of Mills' ratio (1 − Φ(t)) / φ(t) = 1/(t + 1/f) for t ≥ 1, by Laplace's continued fraction t + 2/(t + 3/(t + …)), whose error falls as
+/// exp(−2 t √terms).
+fn fraction(t: f64) -> f64 {
+    let terms = (0.5 * f64::EPSILON.ln() / t).powi(2).ceil() as u32 + 10;
+    (2..=terms).rev().fold(t, |below, k| t + f64::from(k) / below)
 }
 
 #[cfg(test)]

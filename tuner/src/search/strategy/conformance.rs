@@ -253,7 +253,7 @@ fn weights_are_searched_around_the_measured_ones() {
 #[test]
 fn names_are_those_of_the_strategies() {
     for name in NAMES {
-        assert_eq!(by_name(name).unwrap().name(), name);
+        assert_eq!(by_name(name).unwrap().name(), *name);
     }
     assert!(by_name("simulated-annealing").is_none());
 }

@@ -110,5 +110,5 @@ pub(super) fn most_expected<'a>(ctx: &Ctx<'_>, points: Vec<&'a Point>) -> Option
 
 /// A model may answer NaN or infinity where it has no data: no point is expected to be worse.
 pub(super) fn finite(log_rate: f64) -> f64 {
-    if log_rate.is_finite() { log_rate } else { -50.0 }
+    if log_rate.is_finite() { log_rate } else { f64::MIN_POSITIVE.ln() }
 }

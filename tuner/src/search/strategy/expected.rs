@@ -8,10 +8,8 @@ use space::dims::{Dim, DimKind, Point};
 
 use super::context::finite;
 use super::gp::kernel::unit_positions;
+use super::warp::USUAL_LOSS;
 use super::{Ctx, Prior};
-
-/// Loss at the ends of an ordered dimension without a prior, as a difference of logarithms.
-const BOWL: f64 = 0.2;
 
 /// Expected log rates; those of a quadratic prior have its maximum at 0.
 pub(crate) struct Expected<'a> {
@@ -52,6 +50,7 @@ impl<'a> Expected<'a> {
             positions.get(usize::from(level)).map_or(1.0, |at| (2.0 * at - 1.0).powi(2))
         };
         let dims = self.bowl.iter().zip(&point.0);
-        dims.map(|(positions, &level)| positions.as_ref().map_or(0.0, |positions| BOWL * end(positions, level))).sum()
+        dims.map(|(positions, &level)| positions.as_ref().map_or(0.0, |positions| USUAL_LOSS * end(positions, level)))
+            .sum()
     }
 }

@@ -8,22 +8,13 @@ use super::gp::data::Data;
 use super::gp::hyper::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
-use super::surrogate::most_points;
-use crate::search::history::TrialResult;
+use super::surrogate::{NOISE, most_points};
+use super::warp::USUAL_LOSS;
+use crate::record::left::LEVEL;
+use crate::search::history::{NO_CHANCE, TrialResult};
 
-/// A run is never taken for impossible: this much probability stays.
-const LEAST: f64 = 0.01;
 /// Less likely than this, a run waits until nothing else is left to try.
 const LIKELY: f64 = 0.5;
-/// Failures that it takes before a point waits: one or two may have been chance.
-const EVIDENCE: usize = 3;
-/// Least standard deviation of the logarithm of a power, and least probability to keep a limit.
-const LEAST_POWER_SD: f64 = 0.003;
-const LEAST_WITHIN: f64 = 1e-6;
-/// Less likely than this to keep a limit, a point is looked at only where there is no other.
-const POSSIBLE: f64 = 0.05;
-/// What waiting costs, in units of log gain: more than any difference between gains.
-const WAITING: f64 = 1e9;
 
 /// The same Gaussian process as for rates, on 1 for a run that worked and 0 for one that failed. Its fitted rates find
 /// the dimensions that failures depend on. Of very many points it is conditioned on a part, first of all on those that failed.
@@ -43,13 +34,13 @@ impl Feasibility {
         if failures == 0 {
             return Self { posterior: None, failures, power };
         }
-        let signal = LogNormal { median: 0.4, spread: 0.3 };
-        let noise = LogNormal { median: 0.1, spread: 0.3 };
+        let about = |median| LogNormal { median, spread: 0.3 };
+        let (signal, noise) = (about(0.4), about(0.1));
         let beliefs = Beliefs {
             // What fails does so for two reasons together as often as for one.
             effects: vec![LogNormal::NONE; ctx.space.dims().len()],
             categorical: LogNormal { median: 2.0, spread: 1.5 },
-            offset_sd: 0.1,
+            offset_sd: noise.median,
             ..Beliefs::of_rates(ctx.space, signal, noise)
         };
         // Failures are measured from the belief that runs work.
@@ -59,15 +50,12 @@ impl Feasibility {
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures, power }
     }
 
-    /// What is added to the log gain of a run at each of `points`: the log of its probability to work. Late in a search
-    /// gains differ by powers of ten, which no probability outweighs: what is known to fail then waits.
-    pub(crate) fn log_weights(&self, points: &[&Point]) -> Vec<f64> {
-        let weight = |probability: f64| {
-            let waits = self.failures >= EVIDENCE && probability < LIKELY;
-            probability.ln() - if waits { WAITING } else { 0.0 }
-        };
-        let within = self.within_limit(points).into_iter().map(f64::ln);
-        self.probabilities(points).into_iter().map(weight).zip(within).map(|(works, within)| works + within).collect()
+    /// Whether each of `points` waits until no other is left to try, and what is added to the log gain of a run there: the log of its
+    /// probability to work. Late in a search gains differ by powers of ten, which no probability outweighs: what is known to fail waits.
+    pub(crate) fn log_weights(&self, points: &[&Point]) -> Vec<(bool, f64)> {
+        let waits = |works: f64| self.failures >= NO_CHANCE && works < LIKELY;
+        let both = self.probabilities(points).into_iter().zip(self.within_limit(points));
+        both.map(|(works, within)| (waits(works), works.ln() + within.ln())).collect()
     }
 
     /// Whether a run at each of `points` is likely to work.
@@ -76,15 +64,15 @@ impl Feasibility {
         both.map(|(works, within)| works * within >= LIKELY).collect()
     }
 
-    /// Whether each of `points` may keep the power limit.
+    /// Whether each of `points` may keep the power limit: what hardly can is looked at only where there is no other.
     pub(crate) fn may_keep_limit(&self, points: &[&Point]) -> Vec<bool> {
-        self.within_limit(points).into_iter().map(|probability| probability >= POSSIBLE).collect()
+        self.within_limit(points).into_iter().map(|probability| probability >= 1.0 - LEVEL).collect()
     }
 
     /// The probability that each of `points` keeps the power limit.
     fn within_limit(&self, points: &[&Point]) -> Vec<f64> {
         let Some((posterior, mean)) = &self.power else { return vec![1.0; points.len()] };
-        let probability = |at: Marginal| normal_cdf(-(mean + at.mean) / at.sd.max(LEAST_POWER_SD)).max(LEAST_WITHIN);
+        let probability = |at: Marginal| normal_cdf(-(mean + at.mean) / at.sd.max(f64::EPSILON)).max(f64::EPSILON);
         posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
 
@@ -92,7 +80,7 @@ impl Feasibility {
         let Some(posterior) = &self.posterior else {
             return vec![1.0; points.len()];
         };
-        let probability = |at: Marginal| (1.0 + at.mean).clamp(LEAST, 1.0);
+        let probability = |at: Marginal| (1.0 + at.mean).clamp(f64::EPSILON, 1.0);
         posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
 }
@@ -102,9 +90,8 @@ fn power(ctx: &Ctx<'_>) -> Option<(Posterior, f64)> {
     let powers = &ctx.history.powers;
     let mean =
         (!powers.is_empty()).then(|| powers.iter().map(|(_, power)| power).sum::<f64>() / powers.len() as f64)?;
-    let signal = LogNormal { median: 0.2, spread: 0.6 };
-    let noise = LogNormal { median: 0.01, spread: 0.7 };
-    let beliefs = Beliefs { offset_sd: 0.2, ..Beliefs::of_rates(ctx.space, signal, noise) };
+    let signal = LogNormal { median: USUAL_LOSS, spread: 0.6 };
+    let beliefs = Beliefs { offset_sd: USUAL_LOSS, ..Beliefs::of_rates(ctx.space, signal, NOISE) };
     let data =
         Data::new(powers.iter().map(|(point, power)| (point, power - mean)), |_| 0.0).thinned(most_points(ctx.history));
     Some((Posterior::fitted(&KernelDims::new(ctx.space.dims()), beliefs, data)?, mean))

@@ -18,12 +18,10 @@ use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Groups, screen};
 use super::prior::PriorTable;
-use super::warp::Warp;
+use super::warp::{USUAL_LOSS, Warp};
 
 /// Distinct points that are conditioned on, at most.
 const POINTS: usize = 1000;
-/// Largest difference, on the levelled scale, between the best and the worst run of another machine.
-const SPAN: f64 = 0.2;
 
 /// Earlier runs that were measured alike: on one machine, at one N, by whole runs or by windows.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +110,7 @@ impl Prior for Informed<'_> {
 }
 
 fn beliefs(space: &dyn Space) -> Beliefs {
-    Beliefs::of_rates(space, LogNormal { median: 0.1, spread: 0.7 }, LogNormal { median: 0.01, spread: 1.0 })
+    Beliefs::of_rates(space, LogNormal::about(0.1), LogNormal { median: 0.01, spread: 1.0 })
 }
 
 /// What the runs of a group show beyond the model, each point once, about a mean of 0.
@@ -134,11 +132,11 @@ fn unexplained(group: &ComparableRuns, prior_logs: &dyn Fn(&Point) -> f64) -> Ve
     logs.into_keys().cloned().zip(beyond.into_iter().map(|beyond| beyond - centre)).collect()
 }
 
-/// Equal steps from the worst to the best, over the range of the levels or [`SPAN`]; equal levels share their place.
+/// Equal steps from the worst to the best, over the range of the levels or [`USUAL_LOSS`]; equal levels share their place.
 fn by_order(levels: &[f64]) -> Vec<f64> {
     let range =
         levels.iter().copied().fold(f64::NEG_INFINITY, f64::max) - levels.iter().copied().fold(f64::INFINITY, f64::min);
-    let step = range.min(SPAN) / (levels.len() as f64 - 1.0).max(1.0);
+    let step = range.min(USUAL_LOSS) / (levels.len() as f64 - 1.0).max(1.0);
     ranks(levels).into_iter().map(|rank| step * rank).collect()
 }
 

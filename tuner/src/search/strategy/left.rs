@@ -9,22 +9,21 @@ use space::dims::Point;
 use space::stats::mean;
 
 use super::feasible::Feasibility;
-use super::surrogate::Surrogate;
+use super::surrogate::{HARDLY_SD, Surrogate};
 use super::{Ctx, bayes};
 use crate::record::left::{GainLeft, LEVEL};
 use crate::search::hashed::normal;
+use crate::search::history::NO_CHANCE;
 
-/// Untried points that are drawn: those that look best by [`OPTIMISM`] standard deviations above the mean.
+/// Untried points that are drawn: those that look best by [`HARDLY_SD`] standard deviations above the mean.
 const UNTRIED: usize = 200;
-const OPTIMISM: f64 = 3.0;
 /// Tried points besides them: those with the best means.
 const TRIED: usize = 30;
 /// Draws of hyperparameters, and of levels for each.
 const DRAWS: (usize, usize) = (8, 64);
 /// Trials since the leader's first run, before the search is called complete.
 const PATIENCE: usize = 12;
-/// Runs of the leader before that.
-const RUNS: usize = 3;
+
 /// What a search that ends when little is left to gain does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
@@ -37,7 +36,7 @@ pub enum Next {
 }
 
 /// Whether no more than `gain` is left, relative. A bound that is looked at after each run falls too low sooner or later, mostly by a
-/// lucky run: so the leader has to hold its place for some trials, and in as many runs as `RUNS`.
+/// lucky run: so the leader has to hold its place for some trials, and in [`NO_CHANCE`] runs.
 pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
     let surrogate = Surrogate::new(ctx);
     let Some((leader, _)) = bayes::leaders_by(&surrogate, ctx, 1).pop() else { return Next::Search };
@@ -46,7 +45,7 @@ pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
     let held = first.is_some_and(|first| ctx.history.trials.len() > first + PATIENCE);
     match held && left_by(&surrogate, ctx).is_some_and(|left| left.at_most <= gain) {
         false => Next::Search,
-        true if runs() < RUNS => Next::Again(leader),
+        true if runs() < NO_CHANCE => Next::Again(leader),
         true => Next::End,
     }
 }
@@ -78,7 +77,7 @@ fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
 /// The untried points that may be best, those that are likely to fail apart.
 fn untried<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
-    let mut order: Vec<(f64, &Point)> = surrogate.optimistic(OPTIMISM).into_iter().zip(ctx.space.points()).collect();
+    let mut order: Vec<(f64, &Point)> = surrogate.optimistic(HARDLY_SD).into_iter().zip(ctx.space.points()).collect();
     order.retain(|(_, point)| !tried.contains(point));
     let falling = |a: &(f64, &Point), b: &(f64, &Point)| b.0.total_cmp(&a.0).then(a.1.cmp(b.1));
     if order.len() > UNTRIED {
@@ -167,7 +166,7 @@ mod tests {
                 kept == 1
             }
         });
-        while runs(&history) < RUNS {
+        while runs(&history) < NO_CHANCE {
             assert_eq!(ask(&history, |ctx| next(ctx, 0.5)), Next::Again(leader.clone()));
             history.trials.push(of_leader.clone());
         }

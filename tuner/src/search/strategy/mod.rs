@@ -33,7 +33,7 @@ pub use context::{Ctx, Prior, Proposal, Strategy};
 pub use surrogate::Surrogate;
 
 /// Names of all strategies, the default first.
-pub const NAMES: [&str; 4] = ["bayes", "nelder-mead", "random", "local"];
+pub const NAMES: &[&str] = &["bayes", "nelder-mead", "random", "local"];
 
 /// The strategy of that name, `None` for any name that is not in [`NAMES`].
 pub fn by_name(name: &str) -> Option<Box<dyn Strategy>> {

@@ -72,8 +72,6 @@ struct Cube<'a> {
 /// Length of the first simplex along each axis.
 const FIRST_STEP: f64 = 0.25;
 const ITERATIONS: u64 = 200;
-/// Cost of a vertex that the rules forbid: more than any −log rate.
-const FORBIDDEN: f64 = 1e3;
 
 impl<'a> Cube<'a> {
     fn new(space: &'a dyn Space, start: &Point) -> Self {
@@ -151,7 +149,8 @@ impl<F: Fn(&Point) -> Option<f64>> CostFunction for &Replay<'_, F> {
     type Output = f64;
 
     fn cost(&self, vertex: &Self::Param) -> Result<f64, argmin::core::Error> {
-        let Some(point) = self.cube.point(vertex) else { return Ok(FORBIDDEN) };
+        // The rules forbid a vertex that is no point.
+        let Some(point) = self.cube.point(vertex) else { return Ok(f64::INFINITY) };
         (self.known)(&point).ok_or_else(|| {
             self.unknown.set(Some(point));
             Unrecorded.into()

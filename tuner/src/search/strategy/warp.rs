@@ -6,8 +6,9 @@
 
 use super::gp::posterior::Marginal;
 
-/// Loss, as a difference of logarithms, at which the scale is half as fine as at the best.
-const SCALE: f64 = 0.2;
+/// How far candidates differ where nothing is known of them, as a difference of logarithms; the loss at which the scale is half as fine
+/// as at the best.
+pub(super) const USUAL_LOSS: f64 = 0.2;
 
 /// The scale below one best log rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,13 +20,13 @@ impl Warp {
     /// A log rate on the levelled scale: 0 for the best.
     pub(crate) fn level(self, log_rate: f64) -> f64 {
         let lead = log_rate - self.best;
-        if lead >= 0.0 { lead } else { -SCALE * (1.0 - lead / SCALE).ln() }
+        if lead >= 0.0 { lead } else { -USUAL_LOSS * (1.0 - lead / USUAL_LOSS).ln() }
     }
 
     /// The log rate of a value on the levelled scale; the standard deviation is stretched as the scale is there.
     pub(crate) fn log_rate(self, at: Marginal) -> Marginal {
-        let stretch = (-at.mean / SCALE).max(0.0).exp();
-        let lead = if at.mean >= 0.0 { at.mean } else { SCALE * (1.0 - stretch) };
+        let stretch = (-at.mean / USUAL_LOSS).max(0.0).exp();
+        let lead = if at.mean >= 0.0 { at.mean } else { USUAL_LOSS * (1.0 - stretch) };
         Marginal { mean: self.best + lead, sd: at.sd * stretch }
     }
 }

@@ -175,6 +175,9 @@ impl Engine {
         let described = machine.map(|machine| KernelChoice::from(machine.host.kernels.clone()));
         match (self, asked, described) {
             (Self::Foreign(_), ..) => Ok(None),
+            (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) if path.as_os_str().is_empty() => {
+                Err(bad_input("--machine: [host] kernels does not say with which kernels it was measured; give --blas"))
+            }
             (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => Err(bad_input(format!(
                 "--machine: [host] kernels is {0}, and libraries named in descriptions are not loaded; give --blas {0} if you \
                 trust it, or --blas builtin",

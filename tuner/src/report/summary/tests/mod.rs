@@ -320,7 +320,7 @@ fn nothing_recorded_is_no_best_and_the_json_says_its_version() {
     let summary = Summary::new(&session(), &[]);
     assert_eq!(
         (summary.best.clone(), summary.best_by_baseline.words().as_str()),
-        (None, "not measured: no trial passed")
+        (None, "not measured: no trial has passed")
     );
     let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
     assert_eq!(json["schema_version"], REPORT_SCHEMA);

@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::{Setup, View};
-use crate::record::PlannedTrial;
-use crate::record::{Finished, Identity};
+use super::{FINAL_SHARE, Setup, View};
+use crate::record::{Finished, Identity, PlannedTrial};
 use crate::search::cost::CostEstimate;
+use crate::search::history::NO_CHANCE;
 use crate::search::model_prior;
 use crate::search::rounds::{self, PAIRS_TO_JUDGE};
 use crate::search::strategy::bayes;
@@ -19,13 +19,10 @@ use crate::search::strategy::bayes;
 /// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit; and for rounds of pairs in one
 /// process, which take longer and say more.
 const ROUNDS_SHARE: f64 = 0.25;
-const PAIRS_SHARE: f64 = 0.15;
+const PAIRS_SHARE: f64 = FINAL_SHARE;
 
 /// Trials after the final run, at most: more than these give nothing new.
 const SPARE: usize = 24;
-
-/// Failures after the final run, the expert's apart, with which the trials after it end.
-const FAILURES: usize = 3;
 
 impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None`
@@ -90,7 +87,7 @@ impl<R: Finished> View<'_, R> {
         let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
-        let enough = after.len() >= SPARE || failures >= FAILURES || self.has_rounds(&verified);
+        let enough = after.len() >= SPARE || failures >= NO_CHANCE || self.has_rounds(&verified);
         if enough || rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective) {
             return None;
         }

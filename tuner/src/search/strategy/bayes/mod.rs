@@ -77,11 +77,12 @@ impl Strategy for Bayes {
             if is_repeat && (pointless || unsteady.contains(points[i])) {
                 return f64::NEG_INFINITY;
             }
-            log_gain + feasible[i] - thrift * log_cost(i)
+            log_gain + feasible[i].1 - thrift * log_cost(i)
         };
-        let values = (0..points.len()).map(|i| (i, value(i)));
+        let values = (0..points.len()).map(|i| (i, !feasible[i].0, value(i)));
         // Where all points were run, no run may be worth its time.
-        let (best, _) = values.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, value)| *value > f64::NEG_INFINITY)?;
+        let worth = values.filter(|(.., value)| *value > f64::NEG_INFINITY);
+        let (best, ..) = worth.max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2)))?;
         Some(Proposal {
             point: points[best].clone(),
             repeat_of: known.get(best).map(|known| known.1),
@@ -108,7 +109,7 @@ fn anchor(ctx: &Ctx<'_>, surrogate: &Surrogate<'_>, tried: &[&Point], unsteady: 
 /// Log gain of a run at each point under one hypothesis, see [`super::acquisition`].
 fn log_gains(contrasts: &[Contrast]) -> Vec<f64> {
     let one = |&Contrast { lead, sd, .. }: &Contrast| {
-        let sd = sd.max(1e-12);
+        let sd = sd.max(f64::EPSILON);
         sd.ln() + log_improvement(lead / sd)
     };
     contrasts.iter().map(one).collect()
@@ -134,10 +135,10 @@ fn thrift(ctx: &Ctx<'_>) -> f64 {
     if left.is_finite() { left.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// A model may answer NaN or infinity: such a run is taken for the most costly.
+/// A model may answer NaN, infinity or nothing: such a run is taken for the most costly.
 fn log_cost(ctx: &Ctx<'_>, point: &Point) -> f64 {
-    let cost_s = ctx.prior.cost_s(point);
-    if cost_s.is_finite() { cost_s.max(1e-9).ln() } else { 1e9_f64.ln() }
+    let log = ctx.prior.cost_s(point).ln();
+    if log.is_finite() { log } else { f64::MAX.ln() }
 }
 
 /// Whether a point was run twice: before that, how much runs scatter is a guess.
@@ -172,25 +173,25 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>, feasible: &Feasibilit
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
     let mut rng = rng(ctx);
     // Equal points are in random order, so that the shortlist does not follow the order of the space.
-    let scores = surrogate.optimistic(OPTIMISM).into_iter().map(|score| score + 1e-9 * rng.random::<f64>());
-    let mut order: Vec<(f64, usize)> = scores.enumerate().map(|(i, score)| (score, i)).collect();
+    let scores = surrogate.optimistic(OPTIMISM).into_iter();
+    let mut order: Vec<(f64, u64, usize)> = scores.enumerate().map(|(i, score)| (score, rng.random(), i)).collect();
     let wanted = SHORTLIST + tried.len();
     if !ctx.history.powers.is_empty() {
         // The fastest may all be above the power limit.
-        let looked_at: Vec<&Point> = order.iter().map(|(_, i)| &points[*i]).collect();
+        let looked_at: Vec<&Point> = order.iter().map(|(.., i)| &points[*i]).collect();
         let possible = feasible.may_keep_limit(&looked_at);
         if possible.contains(&true) {
             let mut possible = possible.into_iter();
             order.retain(|_| possible.next().unwrap_or(true));
         }
     }
-    let falling = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    let falling = |a: &(f64, u64, usize), b: &(f64, u64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if order.len() > wanted {
         order.select_nth_unstable_by(wanted, falling);
         order.truncate(wanted);
     }
     order.sort_unstable_by(falling);
-    let fresh = order.into_iter().map(|(_, i)| &points[i]).filter(|point| !tried.contains(point));
+    let fresh = order.into_iter().map(|(.., i)| &points[i]).filter(|point| !tried.contains(point));
     fresh.take(SHORTLIST).collect()
 }
 

@@ -1,5 +1,7 @@
 //! The hyperparameters of the process and what is assumed of them.
 
+use std::f64::consts::LN_2;
+
 use space::dims::Space;
 
 use super::data::Data;
@@ -14,6 +16,11 @@ pub(crate) struct LogNormal {
 }
 
 impl LogNormal {
+    /// Known to a factor of two.
+    pub(crate) const fn about(median: f64) -> Self {
+        Self { median, spread: LN_2 }
+    }
+
     /// Of a standard deviation of what is not there.
     pub(crate) const NONE: Self = Self { median: 0.0, spread: 0.0 };
 }
@@ -121,7 +128,7 @@ impl Beliefs {
             signal,
             effects: space.effects().into_iter().map(|median| LogNormal { median, spread: 1.0 }).collect(),
             noise,
-            categorical: LogNormal { median: 2.0, spread: 0.7 },
+            categorical: LogNormal::about(2.0),
             ordered: LogNormal { median: 1.0, spread: 1.0 },
             offset_sd: 0.0,
             slope_mean: 0.0,
@@ -129,7 +136,7 @@ impl Beliefs {
             change_sd: 0.0,
             wander: LogNormal::NONE,
             memory: LogNormal { median: 1.0, spread: 0.0 },
-            apart: LogNormal { median: 0.5, spread: 0.7 },
+            apart: LogNormal::about(0.5),
         }
     }
 

@@ -130,8 +130,9 @@ impl Correlations {
 
 /// Matérn-5/2 correlation at scaled distance a = √5 r / ℓ, with its derivative ∂ ln ρ / ∂ ln a.
 fn matern52(a: f64) -> (f64, f64) {
-    let polynomial = 1.0 + a + a * a / 3.0;
-    (polynomial * (-a).exp(), -a * a * (1.0 + a) / (3.0 * polynomial))
+    let square = a * a / 3.0;
+    let polynomial = 1.0 + a + square;
+    (polynomial * (-a).exp(), -square * (1.0 + a) / polynomial)
 }
 
 /// Share of the signal's variance that neighbours have in common: the rest belongs to each point alone. Real landscapes

@@ -147,15 +147,13 @@ struct Combinations<'a> {
     combinations: Vec<&'a [u16]>,
 }
 
-/// Combinations that a table over all of them is made for.
-const TABLE: usize = 1 << 20;
-
 impl<'a> Combinations<'a> {
     /// `sizes`: the numbers of levels of its dimensions, of which `from` is the first.
     fn new(points: &'a [Point], from: usize, sizes: &[usize]) -> Self {
         let mut combinations: Vec<&[u16]> = Vec::new();
-        let count =
-            sizes.iter().try_fold(1_usize, |count, &size| count.checked_mul(size)).filter(|&count| count <= TABLE);
+        // A table over all combinations, unless that has more places than there are points.
+        let all = sizes.iter().try_fold(1_usize, |count, &size| count.checked_mul(size));
+        let count = all.filter(|&count| count <= points.len());
         let levels = points.iter().map(|point| &point.0[from..from + sizes.len()]);
         let mut add = |levels: &'a [u16]| {
             combinations.push(levels);

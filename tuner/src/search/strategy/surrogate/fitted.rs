@@ -7,6 +7,7 @@ use space::dims::Point;
 use space::stats::{mean, squared_deviations};
 
 use super::balance::Balance;
+use crate::record::left::LEVEL;
 use crate::search::history::{History, Trial, TrialResult};
 use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
@@ -15,7 +16,7 @@ use crate::search::strategy::gp::hyper::{Beliefs, LogNormal};
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
 use crate::search::strategy::prior::Flat;
-use crate::search::strategy::warp::Warp;
+use crate::search::strategy::warp::{USUAL_LOSS, Warp};
 use crate::search::strategy::{Ctx, Prior, at_once};
 
 /// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
@@ -29,10 +30,10 @@ const TRUST: f64 = 1.0;
 const DOUBT_OF_A_GUESS: f64 = 0.5;
 /// What all dimensions do together: where nothing is known of it, and what a model that holds leaves of it. Rates that are wrong by 10
 /// to 30 % leave a few percent (`datasets/simulated`), as timelines on unseen runs do.
-pub(super) const TOGETHER: LogNormal = LogNormal { median: 0.2, spread: 0.4 };
-const LEFT_BY_A_MODEL: LogNormal = LogNormal { median: 0.08, spread: 0.4 };
+pub(super) const TOGETHER: LogNormal = LogNormal { median: USUAL_LOSS, spread: 0.4 };
+const LEFT_BY_A_MODEL: LogNormal = LogNormal { median: 0.08, ..TOGETHER };
 /// Of single runs: those of HPL on machines that others share differ by 1.3 and 2.6 % (`datasets/landscapes`).
-pub(super) const NOISE: LogNormal = LogNormal { median: 0.01, spread: 0.7 };
+pub(crate) const NOISE: LogNormal = LogNormal::about(0.01);
 /// Slope from which runs are taken to confirm the prior.
 const CONFIRMED: f64 = 0.5;
 /// No prior.
@@ -46,13 +47,12 @@ const RUNS: usize = 500;
 const FEWEST_RUNS: usize = 100;
 const POINTS: f64 = 0.8;
 
-/// What a suggestion takes for each of them, about, on one core of 2020, and the part of a run that it may take.
-const SUGGESTION_S: f64 = 0.0006;
-const SHARE: f64 = 0.1;
+/// Seconds of a usual run for each of them: a suggestion takes about a tenth of that, on one core of 2020.
+const RUN_S: f64 = 0.006;
 
 /// Runs that the process is conditioned on each by itself, at most: fewer where runs are short.
 fn most_runs(history: &History) -> usize {
-    let most = SHARE * history.usual_s().unwrap_or(f64::INFINITY) / SUGGESTION_S;
+    let most = history.usual_s().unwrap_or(f64::INFINITY) / RUN_S;
     most.clamp(FEWEST_RUNS as f64, RUNS as f64) as usize
 }
 
@@ -76,14 +76,13 @@ const CHANGE: f64 = 0.1;
 const CHANGE_LEFT: f64 = 0.03;
 /// Changes of a session, at most.
 const CHANGES: usize = 3;
-/// Gain in log density from which a change is suspected, and, besides the logarithm of the number of its possible places,
-/// believed.
-const SUSPICION: f64 = 1.5;
-const BELIEF: f64 = 3.0;
-/// Standard deviations by which a slow candidate is hardly below what is expected of it.
-const HARDLY_BELOW: f64 = 3.0;
-/// Where else a change may be: where its gain is less than the largest by at most this.
-const ELSEWHERE: f64 = 3.0;
+/// Standard deviations that hardly anything lies away from what is expected of it.
+pub(crate) const HARDLY_SD: f64 = 3.0;
+
+/// Gain in log density that decides between two.
+fn decisive() -> f64 {
+    -(1.0 - LEVEL).ln()
+}
 
 /// The posterior of log rate over a space.
 pub struct Surrogate<'a> {
@@ -184,7 +183,7 @@ impl<'a> Surrogate<'a> {
                 surrogate.suspect = Some(runs[change.at].trial);
                 break;
             }
-            let believed = change.gain > BELIEF + (runs.len() as f64).ln();
+            let believed = change.gain > decisive() + (runs.len() as f64).ln();
             if !believed || surrogate.drift.len() == CHANGES {
                 break;
             }
@@ -271,8 +270,8 @@ impl<'a> Surrogate<'a> {
     fn likely_change(&self, runs: &[FittedRun<'_>]) -> Option<(Change, Range<usize>)> {
         let changes = self.changes(runs)?;
         let inner = changes.iter().filter(|change| change.at >= 2 && change.at + 2 <= runs.len());
-        let best = *inner.max_by(|a, b| a.gain.total_cmp(&b.gain)).filter(|change| change.gain > SUSPICION)?;
-        let likely = |change: &&Change| change.gain > best.gain - ELSEWHERE;
+        let best = *inner.max_by(|a, b| a.gain.total_cmp(&b.gain)).filter(|change| change.gain > 0.5 * decisive())?;
+        let likely = |change: &&Change| change.gain > best.gain - decisive();
         let places = || changes.iter().filter(likely).map(|change| change.at);
         Some((best, places().min()?..places().max()?))
     }
@@ -326,7 +325,7 @@ impl<'a> Surrogate<'a> {
         let levels = self.levels_of(&limits).into_iter().map(|run| run.y + self.balance.of(run.point));
         let binding = expected.zip(levels).zip(&limits).filter(|((at, level), _)| *level < at.mean);
         let taken = |((at, level), limit): ((Marginal, f64), &FittedRun<'a>)| {
-            let mean = level.max(at.mean - HARDLY_BELOW * at.sd);
+            let mean = level.max(at.mean - HARDLY_SD * at.sd);
             let log = self.seen.log_rate(Marginal { mean, sd: 0.0 }).mean - self.drift.correction(limit.trial);
             FittedRun { log, ..*limit }
         };

@@ -21,5 +21,5 @@ mod fitted;
 mod predicted;
 
 pub use fitted::Surrogate;
-pub(crate) use fitted::{log_rate, most_points};
+pub(crate) use fitted::{HARDLY_SD, NOISE, log_rate, most_points};
 pub(crate) use predicted::Contrast;

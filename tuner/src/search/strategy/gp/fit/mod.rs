@@ -17,8 +17,6 @@ use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 
-/// Spreads of its prior beyond which no hyperparameter is looked for: keeps exp() finite.
-const REACH: f64 = 8.0;
 const ITERATIONS: u64 = 25;
 
 /// The most probable hyperparameters. Deterministic.
@@ -131,9 +129,6 @@ struct Explained {
 
 fn explained(climb: Climb<'_>, u: &[f64]) -> Option<Explained> {
     let Climb { axes, beliefs, data, priors, parts } = climb;
-    if !u.iter().all(|u| u.abs() <= REACH) {
-        return None;
-    }
     let hyper = Hyper::at(priors, u);
     let kernel = hyper.kernel(axes);
     let covariance = parts.at(&hyper, &kernel);
