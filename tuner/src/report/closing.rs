@@ -5,13 +5,15 @@ use super::stats::Ratio;
 use super::summary::{Comparison, Summary};
 use crate::record::Objective;
 use crate::record::left::GainLeft;
-use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::rounds::PAIRS_TO_JUDGE;
 
 /// Predicted gain from which on a longer search is named.
 const WORTH_A_SEARCH: f64 = 0.005;
 /// Time taken by the hypervisor, as a share, that is named.
 const STOLEN: f64 = 0.02;
+
+/// Part of the budget after which a session is over, rather than stopped.
+const OVER: f64 = 0.9;
 
 /// Nodes that stood apart in one of so many trials are worth a look.
 const APART: usize = 3;
@@ -83,7 +85,7 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
         let failed = format!("the page report.html in {folder} tells why trials failed");
         let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
         let longer = "a longer --budget leaves time for a final run".to_owned();
-        let is_over = summary.used_s + SMALLEST_BUDGET_S > session.budget_s;
+        let is_over = summary.used_s > OVER * session.budget_s;
         let left = match (is_over, session.is_simulated()) {
             (false, _) => goes_on,
             (true, true) => longer,
@@ -198,5 +200,12 @@ mod tests {
         found.importance_not_judged = Some("the speed changed");
         assert!(said(&found).contains("hpl-tune doctor"));
         assert_eq!(closing(&Summary::new(&session(), &[]), "runs/x")[0], "Won: nothing, as no trial has passed.");
+        let stopped = |used_s: f64| {
+            let mut summary = Summary { best: None, ..Summary::new(&session(), &[row(0)]) };
+            summary.used_s = used_s;
+            closing(&summary, "runs/x").join("\n")
+        };
+        assert!(stopped(0.0).contains("hpl-tune --resume runs/x goes on"), "{}", stopped(0.0));
+        assert!(stopped(f64::MAX).contains("a longer --budget leaves time for a final run; --warm-start runs/x"));
     }
 }
