@@ -91,11 +91,11 @@ fn verdict(report: &Report) -> String {
             )
         }
         Verdict::Open => {
-            let [slower, faster] = report
+            let [not_slower, not_faster] = report
                 .ratio
                 .interval
                 .map_or([false; 2], |[low, high]| [low >= 1.0 - report.tolerance, high <= 1.0 + report.tolerance]);
-            let shown = match (slower, faster) {
+            let shown = match (not_slower, not_faster) {
                 (true, _) => format!("not slower by more than {percent}, but maybe faster by more"),
                 (_, true) => format!("not faster by more than {percent}, but maybe slower by more"),
                 _ => format!("maybe slower or faster by more than {percent}"),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use space::Candidate;
+
 use super::format::digits;
 use super::sentences::{
     choice, estimated, failures, final_by_estimate, importances, limit_of_n, objective, pareto, phases, power, spread,
@@ -26,9 +28,7 @@ pub fn summary(summary: &Summary) -> String {
         None => match summary.top.first() {
             Some(leader) => {
                 line("Best", format!("not verified, as no whole run has passed: {}", score(leader)));
-                let words = words_of(summary, &leader.candidate);
-                let words = words.into_iter().map(|(name, value)| format!("{name} {value}"));
-                wrapped(words, 86).into_iter().for_each(|words| line("", words));
+                parameters(summary, &leader.candidate).into_iter().for_each(|words| line("", words));
             }
             None => line("Best", "none: no trial has passed".to_owned()),
         },
@@ -41,8 +41,7 @@ pub fn summary(summary: &Summary) -> String {
             }
             // The parameters are those of the line above, with its N.
             let candidate = other_n.map_or(&best.candidate, |estimate| &estimate.candidate);
-            let words = words_of(summary, candidate).into_iter().map(|(name, value)| format!("{name} {value}"));
-            wrapped(words, 86).into_iter().for_each(|words| line("", words));
+            parameters(summary, candidate).into_iter().for_each(|words| line("", words));
         }
     }
     if let Some(row) = &summary.final_run {
@@ -129,6 +128,11 @@ fn score(score: &Score) -> String {
     let residual = score.residual.map_or(String::new(), |residual| format!(", residual at most {}", digits(residual)));
     let (rate, n) = (digits(score.rate_gflops), score.candidate.hpl.n);
     format!("{rate} GFLOP/s at N = {n} ({}){residual}{}", spread(score), watts(score))
+}
+
+/// The parameters of a candidate in lines.
+fn parameters(summary: &Summary, candidate: &Candidate) -> Vec<String> {
+    wrapped(words_of(summary, candidate).into_iter().map(|(name, value)| format!("{name} {value}")), 86)
 }
 
 /// The words in lines of at most `width` characters, or of one word.
