@@ -10,33 +10,23 @@ use space::flops::{hpl_flops, rate_gflops};
 use space::stats::{mean, median, sample_sd, squared_deviations};
 
 use crate::record::{Finished, SharedCandidate};
+use crate::search::history::HARDLY_SD;
 
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
 
-/// Share that generation and check add to the solve time, until runs have shown it.
+/// Share that generation and check add to the solve time, and the panels before windows and their checks to that of their steps, until runs
+/// have shown it.
 const CHECK_SHARE: f64 = 0.1;
 
-/// Standard deviation of the log cost of a run about the model's prediction, before any run.
+/// Standard deviation of the log cost of a run about the model's prediction, before any run, and per unit of ln N from the nearest one.
 const MODEL_SPREAD: f64 = 0.15;
 
 /// Standard deviation of the log cost between runs of one candidate, as assumed before there are repeats.
 const RUN_SPREAD: f64 = 0.03;
 
-/// Repeats that this belief is worth.
-const BELIEF: f64 = 3.0;
-
-/// How much less sure the cost is at another N, per unit of ln N.
-const SPREAD_BY_N: f64 = 0.1;
-
-/// Standard deviations between the expected cost and one that is hardly exceeded: one run in forty takes longer.
-const HARDLY: f64 = 2.0;
-
-/// Share that the panels before the windows and their checks add to the steps of the windows.
-const WINDOWS_SHARE: f64 = 0.2;
-
 /// Time of a pair in that of the windows of both alone, until pairs have shown it: each window is measured twice, in one process.
-const PAIR_COST: f64 = 1.8;
+const PAIR_COST: f64 = 2.0;
 
 /// Bytes per second at which a core fills the memory of windows, until windows have shown it: pages of a fresh process
 /// come slowly on a virtual machine.
@@ -52,7 +42,7 @@ pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> 
             let cores = candidate.hpl.ranks() * candidate.engine.threads.max(1);
             let bytes = size_of::<f64>() as f64 * (part.largest as f64).powi(2);
             let fill_s = bytes / (FILL_BYTES_PER_S * cores as f64);
-            START_S + solve_s * part.work * (1.0 + WINDOWS_SHARE) + fill_s
+            START_S + solve_s * part.work * (1.0 + CHECK_SHARE) + fill_s
         }
     }
 }
@@ -153,13 +143,13 @@ impl<'a> CostEstimate<'a> {
         let spread = if own { self.run_spread } else { spread(&ratios).max(self.run_spread) };
         let count = ratios.len() as f64;
         let sd = match self.nearest(candidate, extent) {
-            Some(distance) => (spread * (1.0 + 1.0 / count).sqrt()).hypot(SPREAD_BY_N * distance),
+            Some(distance) => (spread * (1.0 + 1.0 / count).sqrt()).hypot(MODEL_SPREAD * distance),
             None => MODEL_SPREAD,
         };
         // A machine that slows down does so for the next run too.
         let lately = ratios.last().copied().filter(|_| own).unwrap_or(0.0);
         let centre = median(&ratios).unwrap_or(1.0).max(lately);
-        centre * (HARDLY * sd).exp() * model_s(self.predictor, candidate, extent)
+        centre * (HARDLY_SD * sd).exp() * model_s(self.predictor, candidate, extent)
     }
 
     /// Measured over modelled cost of the candidate's own jobs of this extent at any N, and whether there are such; else
@@ -190,7 +180,7 @@ fn of_pairs<R: Finished>(rows: &[R], modelled: &[f64], measured: &[CostRatio]) -
 }
 
 /// Standard deviation of the log cost between runs of the same candidate at the same N, pooled over all that were
-/// repeated and over [`BELIEF`].
+/// repeated and over one more with [`RUN_SPREAD`].
 fn run_spread(measured: &[CostRatio]) -> f64 {
     let mut places = HashMap::new();
     let mut runs = Vec::with_capacity(measured.len());
@@ -199,7 +189,7 @@ fn run_spread(measured: &[CostRatio]) -> f64 {
         runs.push((*places.entry((cost.extent, &cost.run)).or_insert(next), cost.ratio));
     }
     runs.sort_by_key(|(place, _)| *place);
-    let (mut squares, mut free) = (BELIEF * RUN_SPREAD * RUN_SPREAD, BELIEF);
+    let (mut squares, mut free) = (RUN_SPREAD * RUN_SPREAD, 1.0);
     for group in runs.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
         let logs: Vec<f64> = group.iter().map(|(_, ratio)| ratio.ln()).collect();
         squares += squared_deviations(&logs);

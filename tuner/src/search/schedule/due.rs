@@ -10,7 +10,7 @@ use crate::search::budget::CLOSING_S;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
 /// the session less than three.
-const GRACE_S: f64 = 1.2;
+const GRACE_S: f64 = 1.0;
 
 /// A trial, and when it is ended.
 #[derive(Debug, Clone, PartialEq)]

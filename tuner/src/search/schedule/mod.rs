@@ -30,11 +30,10 @@ use crate::search::strategy::{Ctx, Prior, Strategy, bayes, design};
 /// Times that a baseline which does not pass is tried.
 const BASELINE_TRIES: usize = 2;
 
-/// Leaders that get a whole run where the search goes by windows, and the share of the budget that each may take.
+/// Leaders that get a whole run where the search goes by windows.
 const PROMOTED: usize = 2;
-const PROMOTION_SHARE: f64 = 0.1;
 
-/// Share of the budget that is kept for the final run where the search goes by windows.
+/// Share of the budget that is kept for the final run where the search goes by windows, and that the whole runs of leaders may take together.
 pub const FINAL_SHARE: f64 = 0.15;
 
 /// What a session searches, and how; settled before its first trial.
@@ -136,8 +135,12 @@ impl<R: Finished> View<'_, R> {
     /// Seconds kept for the whole runs of leaders that windows have found.
     fn promotions_reserve_s(&self) -> f64 {
         let whole_s = self.cost.at_most(self.setup.baseline, Extent::Whole);
-        let promotes = self.setup.extent == Extent::Windows && whole_s <= PROMOTION_SHARE * self.total_s;
-        if promotes { PROMOTED as f64 * whole_s } else { 0.0 }
+        if self.setup.extent == Extent::Windows && self.promotes(whole_s) { PROMOTED as f64 * whole_s } else { 0.0 }
+    }
+
+    /// Whether leaders get whole runs of `whole_s` seconds.
+    fn promotes(&self, whole_s: f64) -> bool {
+        PROMOTED as f64 * whole_s <= FINAL_SHARE * self.total_s
     }
 
     /// The gain of better points that the runs so far predict.
@@ -273,7 +276,7 @@ impl<R: Finished> View<'_, R> {
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
         plan.repeat_of = self.first_trial_of(&plan.candidate);
         plan.predicted = Some(predicted);
-        (whole_s <= PROMOTION_SHARE * self.total_s && self.fits(whole_s)).then_some(plan)
+        (self.promotes(whole_s) && self.fits(whole_s)).then_some(plan)
     }
 
     fn first_trial_of(&self, candidate: &Candidate) -> Option<u64> {

@@ -10,13 +10,14 @@ use space::dims::{Dim, Point, Space};
 
 use super::Ctx;
 use super::context::finite;
+use super::surrogate::OFFSET_SD;
 
 /// Ratio of one NB to the next that is run.
 const NB_STEP: f64 = 1.3;
 
-/// A point that is expected to be slower than the best by this, as a difference of logarithms, is left out: models are not
-/// that wrong.
-const HOPELESS: f64 = 0.3;
+/// A point that is expected to be slower than the best by more than a model and runs may differ, as a difference of logarithms, is left
+/// out.
+const HOPELESS: f64 = OFFSET_SD;
 
 /// Part of the budget that the design may take, in runs of the usual point.
 const SHARE: f64 = 0.2;

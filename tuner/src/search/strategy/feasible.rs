@@ -8,7 +8,7 @@ use super::gp::data::Data;
 use super::gp::hyper::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
-use super::surrogate::{NOISE, most_points};
+use super::surrogate::{NOISE, TOGETHER, most_runs};
 use super::warp::USUAL_LOSS;
 use crate::record::left::LEVEL;
 use crate::search::history::{NO_CHANCE, TrialResult};
@@ -34,18 +34,18 @@ impl Feasibility {
         if failures == 0 {
             return Self { posterior: None, failures, power };
         }
-        let about = |median| LogNormal { median, spread: 0.3 };
-        let (signal, noise) = (about(0.4), about(0.1));
+        let (signal, noise) = (LogNormal::about(0.5), LogNormal::about(0.1));
         let beliefs = Beliefs {
             // What fails does so for two reasons together as often as for one.
             effects: vec![LogNormal::NONE; ctx.space.dims().len()],
-            categorical: LogNormal { median: 2.0, spread: 1.5 },
+            // Which dimensions they are is known less.
+            categorical: LogNormal { median: 2.0, spread: 2.0 },
             offset_sd: noise.median,
             ..Beliefs::of_rates(ctx.space, signal, noise)
         };
         // Failures are measured from the belief that runs work.
         let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
-        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_points(ctx.history));
+        let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_runs(ctx.history));
         let axes = KernelDims::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures, power }
     }
@@ -90,9 +90,8 @@ fn power(ctx: &Ctx<'_>) -> Option<(Posterior, f64)> {
     let powers = &ctx.history.powers;
     let mean =
         (!powers.is_empty()).then(|| powers.iter().map(|(_, power)| power).sum::<f64>() / powers.len() as f64)?;
-    let signal = LogNormal { median: USUAL_LOSS, spread: 0.6 };
-    let beliefs = Beliefs { offset_sd: USUAL_LOSS, ..Beliefs::of_rates(ctx.space, signal, NOISE) };
+    let beliefs = Beliefs { offset_sd: USUAL_LOSS, ..Beliefs::of_rates(ctx.space, TOGETHER, NOISE) };
     let data =
-        Data::new(powers.iter().map(|(point, power)| (point, power - mean)), |_| 0.0).thinned(most_points(ctx.history));
+        Data::new(powers.iter().map(|(point, power)| (point, power - mean)), |_| 0.0).thinned(most_runs(ctx.history));
     Some((Posterior::fitted(&KernelDims::new(ctx.space.dims()), beliefs, data)?, mean))
 }

@@ -13,15 +13,13 @@ use space::stats::ranks;
 use super::Prior;
 use super::context::finite;
 use super::gp::data::Data;
-use super::gp::hyper::{Beliefs, LogNormal};
+use super::gp::hyper::Beliefs;
 use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Groups, screen};
 use super::prior::PriorTable;
+use super::surrogate::{LEFT_BY_A_MODEL, NOISE, RUNS};
 use super::warp::{USUAL_LOSS, Warp};
-
-/// Distinct points that are conditioned on, at most.
-const POINTS: usize = 1000;
 
 /// Earlier runs that were measured alike: on one machine, at one N, by whole runs or by windows.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +50,7 @@ impl<'a> Informed<'a> {
             return None;
         }
         let axes = KernelDims::new(space.dims());
-        let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(POINTS);
+        let data = Data::new(unexplained.iter().map(|(point, y)| (point, *y)), |_| 0.0).thinned(RUNS);
         let posterior = Posterior::fitted(&axes, beliefs(space), data)?;
         let corrections = screen(&posterior, &Groups::new(space.points()), &vec![0.0; prior_logs.len()]);
         let corrected = prior_logs.iter().zip(corrections).map(|(&log, correction)| {
@@ -110,7 +108,7 @@ impl Prior for Informed<'_> {
 }
 
 fn beliefs(space: &dyn Space) -> Beliefs {
-    Beliefs::of_rates(space, LogNormal::about(0.1), LogNormal { median: 0.01, spread: 1.0 })
+    Beliefs::of_rates(space, LEFT_BY_A_MODEL, NOISE)
 }
 
 /// What the runs of a group show beyond the model, each point once, about a mean of 0.

@@ -9,16 +9,15 @@ use space::dims::Point;
 use space::stats::mean;
 
 use super::feasible::Feasibility;
-use super::surrogate::{HARDLY_SD, Surrogate};
+use super::surrogate::Surrogate;
 use super::{Ctx, bayes};
 use crate::record::left::{GainLeft, LEVEL};
 use crate::search::hashed::normal;
-use crate::search::history::NO_CHANCE;
+use crate::search::history::{HARDLY_SD, NO_CHANCE};
 
-/// Untried points that are drawn: those that look best by [`HARDLY_SD`] standard deviations above the mean.
-const UNTRIED: usize = 200;
-/// Tried points besides them: those with the best means.
-const TRIED: usize = 30;
+/// Points that are drawn, as many tried ones with the best means as untried ones that look best by [`HARDLY_SD`] standard deviations above
+/// the mean.
+const DRAWN: usize = 100;
 /// Draws of hyperparameters, and of levels for each.
 const DRAWS: (usize, usize) = (8, 64);
 /// Trials since the leader's first run, before the search is called complete.
@@ -56,7 +55,7 @@ pub fn left(ctx: &Ctx<'_>) -> Option<GainLeft> {
 }
 
 fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
-    let known = bayes::leaders_by(surrogate, ctx, TRIED);
+    let known = bayes::leaders_by(surrogate, ctx, DRAWN);
     let known: Vec<&Point> = known.iter().map(|(point, _)| point).collect();
     // Where no run keeps the power limit, there is nothing to gain over.
     known.first()?;
@@ -80,9 +79,9 @@ fn untried<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
     let mut order: Vec<(f64, &Point)> = surrogate.optimistic(HARDLY_SD).into_iter().zip(ctx.space.points()).collect();
     order.retain(|(_, point)| !tried.contains(point));
     let falling = |a: &(f64, &Point), b: &(f64, &Point)| b.0.total_cmp(&a.0).then(a.1.cmp(b.1));
-    if order.len() > UNTRIED {
-        order.select_nth_unstable_by(UNTRIED, falling);
-        order.truncate(UNTRIED);
+    if order.len() > DRAWN {
+        order.select_nth_unstable_by(DRAWN, falling);
+        order.truncate(DRAWN);
     }
     let points: Vec<&Point> = order.into_iter().map(|(_, point)| point).collect();
     let are_likely = Feasibility::new(ctx).are_likely(&points);

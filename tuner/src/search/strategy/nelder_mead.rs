@@ -38,7 +38,7 @@ impl Strategy for NelderMead {
         let noise = surrogate.noise_sd();
 
         let seen = RefCell::new(Vec::new());
-        cube.search(noise * 0.1, |point| {
+        cube.search(f64::EPSILON, |point| {
             let mean = surrogate.prediction(point).rate_gflops.ln();
             if !values.contains_key(point) {
                 seen.borrow_mut().push((mean, point.clone()));

@@ -132,11 +132,7 @@ fn a_record_of_5000_runs_leaves_a_suggestion_bounded() {
         let proposal = bayes::Bayes.ask(&ctx).unwrap();
         // About a second on a core that is not shared; conditioned on all points it would be minutes.
         assert!(start.elapsed().as_secs() < 30, "{distinct} points: {:?}", start.elapsed());
-        assert!(
-            surrogate.conditioned_on() <= super::surrogate::most_points(&history),
-            "{}",
-            surrogate.conditioned_on()
-        );
+        assert!(surrogate.conditioned_on() <= super::surrogate::most_runs(&history), "{}", surrogate.conditioned_on());
         // A search in its right mind is at the top by now.
         let best = space.points().iter().map(log_rate).fold(f64::NEG_INFINITY, f64::max);
         assert!(best - log_rate(&proposal.point) < 0.05, "{distinct} points: {proposal:?}");

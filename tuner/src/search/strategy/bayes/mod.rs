@@ -20,11 +20,10 @@ use super::feasible::Feasibility;
 use super::surrogate::{Contrast, Surrogate, log_rate};
 use super::{Ctx, Proposal, Strategy};
 use crate::record::Prediction;
+use crate::search::history::HARDLY_SD;
 
-/// Untried points that get the exact acquisition.
+/// Untried points that get the exact acquisition: those that look best by [`HARDLY_SD`] standard deviations above the mean.
 const SHORTLIST: usize = 2048;
-/// Standard deviations above the mean by which the shortlist is chosen.
-const OPTIMISM: f64 = 2.0;
 
 /// Relative gain below which nothing is run again once the noise was seen: where no gain is left, a new point may still surprise.
 const WORTH_A_REPEAT: f64 = 3e-4;
@@ -173,7 +172,7 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>, feasible: &Feasibilit
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
     let mut rng = rng(ctx);
     // Equal points are in random order, so that the shortlist does not follow the order of the space.
-    let scores = surrogate.optimistic(OPTIMISM).into_iter();
+    let scores = surrogate.optimistic(HARDLY_SD).into_iter();
     let mut order: Vec<(f64, u64, usize)> = scores.enumerate().map(|(i, score)| (score, rng.random(), i)).collect();
     let wanted = SHORTLIST + tried.len();
     if !ctx.history.powers.is_empty() {

@@ -50,7 +50,7 @@ pub(crate) struct Posterior {
 }
 
 /// Distinct points that the hyperparameters are fitted to, at most.
-const FIT_POINTS: usize = 80;
+pub(crate) const FIT_POINTS: usize = 80;
 
 /// Points predicted together: large enough for the triangular solve to run as matrix products.
 const BLOCK: usize = 256;

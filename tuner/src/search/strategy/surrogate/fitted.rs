@@ -8,52 +8,50 @@ use space::stats::{mean, squared_deviations};
 
 use super::balance::Balance;
 use crate::record::left::LEVEL;
-use crate::search::history::{History, Trial, TrialResult};
+use crate::search::history::{HARDLY_SD, History, RUN_SD, Trial, TrialResult};
 use crate::search::strategy::drift::{Drift, SpeedStep};
 use crate::search::strategy::expected::Expected;
 use crate::search::strategy::gp::data::{Data, Observed};
 use crate::search::strategy::gp::hyper::{Beliefs, LogNormal};
 use crate::search::strategy::gp::kernel::KernelDims;
-use crate::search::strategy::gp::posterior::{Change, Marginal, Posterior};
+use crate::search::strategy::gp::posterior::{Change, FIT_POINTS, Marginal, Posterior};
 use crate::search::strategy::prior::Flat;
 use crate::search::strategy::warp::{USUAL_LOSS, Warp};
 use crate::search::strategy::{Ctx, Prior, at_once};
 
 /// Standard deviation of the offset: model and runs may differ by such a factor everywhere.
-pub(super) const OFFSET_SD: f64 = 0.5;
+pub(crate) const OFFSET_SD: f64 = 0.5;
 /// How far the slope's uncertainty may move points that the prior sets apart by one standard deviation of its own. A prior
 /// that separates points by less may even have the wrong order; one that says "ten times slower" is not doubted that much.
-const DOUBT: f64 = 0.2;
+const DOUBT: f64 = USUAL_LOSS;
 /// Log odds for the prior before it is judged; a guess has none.
 const TRUST: f64 = 1.0;
 /// Standard deviation of the slope of a guess, about 1.
 const DOUBT_OF_A_GUESS: f64 = 0.5;
 /// What all dimensions do together: where nothing is known of it, and what a model that holds leaves of it. Rates that are wrong by 10
 /// to 30 % leave a few percent (`datasets/simulated`), as timelines on unseen runs do.
-pub(super) const TOGETHER: LogNormal = LogNormal { median: USUAL_LOSS, spread: 0.4 };
-const LEFT_BY_A_MODEL: LogNormal = LogNormal { median: 0.08, ..TOGETHER };
-/// Of single runs: those of HPL on machines that others share differ by 1.3 and 2.6 % (`datasets/landscapes`).
-pub(crate) const NOISE: LogNormal = LogNormal::about(0.01);
+pub(crate) const TOGETHER: LogNormal = LogNormal { median: USUAL_LOSS, spread: 0.4 };
+pub(crate) const LEFT_BY_A_MODEL: LogNormal = LogNormal { median: 0.08, ..TOGETHER };
+/// Of single runs.
+pub(crate) const NOISE: LogNormal = LogNormal::about(RUN_SD);
 /// Slope from which runs are taken to confirm the prior.
 const CONFIRMED: f64 = 0.5;
 /// No prior.
 static NOTHING: Flat = Flat { cost_s: 1.0 };
 /// Hypotheses less likely than this, relative to the best, are left out.
-const NEGLIGIBLE: f64 = 0.02;
+const NEGLIGIBLE: f64 = 1.0 - LEVEL;
 
-/// Runs that are taken into the process each by itself, at most, and the part of them that is taken as points of more runs: the time
-/// of a suggestion grows with both.
-const RUNS: usize = 500;
-const FEWEST_RUNS: usize = 100;
-const POINTS: f64 = 0.8;
+/// Runs, or points of more runs, that are taken into the process, at most: the time of a suggestion grows with them. Where runs are
+/// short, as many as the hyperparameters are fitted to.
+pub(crate) const RUNS: usize = 500;
 
 /// Seconds of a usual run for each of them: a suggestion takes about a tenth of that, on one core of 2020.
 const RUN_S: f64 = 0.006;
 
-/// Runs that the process is conditioned on each by itself, at most: fewer where runs are short.
-fn most_runs(history: &History) -> usize {
+/// Runs, or means of points, that the process is conditioned on, at most: fewer where runs are short.
+pub(crate) fn most_runs(history: &History) -> usize {
     let most = history.usual_s().unwrap_or(f64::INFINITY) / RUN_S;
-    most.clamp(FEWEST_RUNS as f64, RUNS as f64) as usize
+    most.clamp(FIT_POINTS as f64, RUNS as f64) as usize
 }
 
 /// Whether there are more runs than are taken by themselves.
@@ -61,23 +59,14 @@ pub(super) fn is_long(history: &History) -> bool {
     history.trials.len() > most_runs(history)
 }
 
-/// Means of points that the process is conditioned on, at most.
-pub(crate) fn most_points(history: &History) -> usize {
-    let runs = most_runs(history);
-    if is_long(history) { (POINTS * runs as f64) as usize } else { runs }
-}
-
 /// A speed that wanders, see [`Beliefs`].
 const WANDER: LogNormal = LogNormal { median: 0.003, spread: 1.0 };
 const MEMORY: LogNormal = LogNormal { median: 10.0, spread: 1.0 };
 
-/// Standard deviation of a change of the machine's speed, and of what is left of it once it was estimated.
+/// Standard deviation of a change of the machine's speed, by itself and beside what was estimated of it.
 const CHANGE: f64 = 0.1;
-const CHANGE_LEFT: f64 = 0.03;
 /// Changes of a session, at most.
 const CHANGES: usize = 3;
-/// Standard deviations that hardly anything lies away from what is expected of it.
-pub(crate) const HARDLY_SD: f64 = 3.0;
 
 /// Gain in log density that decides between two.
 fn decisive() -> f64 {
@@ -241,7 +230,7 @@ impl<'a> Surrogate<'a> {
         let observations = observations.into_iter();
         let is_long = is_long(self.ctx.history);
         let data = match is_long {
-            true => Data::gathered(observations, basis).thinned(most_points(self.ctx.history)),
+            true => Data::gathered(observations, basis).thinned(most_runs(self.ctx.history)),
             false => Data::single(observations, basis),
         };
         let axes = KernelDims::new(self.ctx.space.dims());
@@ -252,7 +241,7 @@ impl<'a> Surrogate<'a> {
             let of_point = |runs: &Vec<usize>| mean(&runs.iter().map(unexplained).collect::<Vec<_>>());
             let level = moments(&data.alike().iter().map(of_point).collect::<Vec<_>>())?.0;
             data.y.iter_mut().for_each(|y| *y -= level);
-            let change_sd = if is_steady { 0.0 } else { CHANGE_LEFT };
+            let change_sd = if is_steady { 0.0 } else { CHANGE };
             let wander = if is_long { LogNormal::NONE } else { WANDER };
             let beliefs = Beliefs { change_sd, wander, memory: MEMORY, slope_mean, slope_sd, ..self.beliefs(signal) };
             Some((data, level, beliefs, odds))

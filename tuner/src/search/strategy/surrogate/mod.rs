@@ -12,14 +12,14 @@
 //! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
 //! without them.
 //!
-//! After more than 500 runs the process is conditioned on the means of 400 points: half of them the best ones, the others spread from the
-//! next best to the worst. No other point is taken for a leader, or run again. Where runs are short, such that a suggestion would take
-//! more than a tenth of one, these numbers are smaller, down to 100 and 80.
+//! After more than 500 runs the process is conditioned on the means of 500 points at most: half of them the best ones, the others spread from
+//! the next best to the worst. No other point is taken for a leader, or run again. Where runs are short, such that a suggestion would take
+//! more than a tenth of one, these are fewer, down to 80.
 
 mod balance;
 mod fitted;
 mod predicted;
 
 pub use fitted::Surrogate;
-pub(crate) use fitted::{HARDLY_SD, NOISE, log_rate, most_points};
+pub(crate) use fitted::{LEFT_BY_A_MODEL, NOISE, OFFSET_SD, RUNS, TOGETHER, log_rate, most_runs};
 pub(crate) use predicted::Contrast;

@@ -17,7 +17,8 @@ use argmin::core::{CostFunction, Executor, Gradient};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 
-const ITERATIONS: u64 = 25;
+/// Steps of a climb, at most, and of a chain to each draw.
+const STEPS: usize = 25;
 
 /// The most probable hyperparameters. Deterministic.
 pub(crate) fn fit(axes: &KernelDims, beliefs: &Beliefs, data: &Data) -> Hyper {
@@ -69,9 +70,11 @@ impl Climb<'_> {
             best: RefCell::new(first),
         };
         // The best point seen is kept by the problem: a line search that fails ends the climb, it does not spoil it.
-        if let Ok(solver) = LBFGS::new(MoreThuenteLineSearch::new(), 7).with_tolerance_cost(1e-2 * problem.scale) {
+        if let Ok(solver) =
+            LBFGS::new(MoreThuenteLineSearch::new(), self.priors.len()).with_tolerance_cost(1e-2 * problem.scale)
+        {
             let executor = Executor::new(&problem, solver);
-            let _stopped = executor.configure(|state| state.param(start).max_iters(ITERATIONS)).ctrlc(false).run();
+            let _stopped = executor.configure(|state| state.param(start).max_iters(STEPS as u64)).ctrlc(false).run();
         }
         problem.best.into_inner()
     }
@@ -165,10 +168,6 @@ fn evaluate(climb: Climb<'_>, u: &[f64]) -> Evaluation {
     Evaluation { at: u.to_vec(), value, gradient }
 }
 
-/// Evaluations of the likelihood between two draws, and before the first one, at most.
-const BETWEEN: usize = 12;
-const BEFORE: usize = 40;
-
 /// Hyperparameters drawn from their posterior, by elliptical slice sampling (Murray, Adams & MacKay, 2010), from the most probable
 /// ones, `start`; `normal` gives standard normal numbers.
 pub(crate) fn draws(
@@ -186,16 +185,16 @@ pub(crate) fn draws(
     let Some(first) = explained(climb, &u) else { return vec![start.clone(); count] };
     let mut value = first.value;
     let mut draws = Vec::with_capacity(count);
-    let mut step = 0;
+    let mut step: usize = 0;
     while draws.len() < count {
         let across: Vec<f64> = u.iter().map(|_| normal()).collect();
         let level = value - normal_cdf(normal()).ln();
         let mut angle = TAU * normal_cdf(normal());
         let mut bracket = (angle - TAU, angle);
-        // It closes in on u itself, which is above the level.
-        for _ in 0..100 {
+        // It closes in on u itself, which is below the level.
+        loop {
             let moved: Vec<f64> = u.iter().zip(&across).map(|(u, v)| u * angle.cos() + v * angle.sin()).collect();
-            if let Some(new) = explained(climb, &moved).filter(|new| new.value < level) {
+            if let Some(new) = explained(climb, &moved).filter(|new| new.value <= level) {
                 (u, value) = (moved, new.value);
                 break;
             }
@@ -207,7 +206,7 @@ pub(crate) fn draws(
             angle = bracket.0 + (bracket.1 - bracket.0) * normal_cdf(normal());
         }
         step += 1;
-        if step >= BEFORE && (step - BEFORE).is_multiple_of(BETWEEN) {
+        if step.is_multiple_of(STEPS) {
             draws.push(Hyper::at(&priors, &u));
         }
     }
