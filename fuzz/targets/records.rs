@@ -51,7 +51,7 @@ pub(super) fn report(data: &[u8]) {
     }
     let summary = Summary::new(&SESSION, &contents.rows);
     summary.json().expect("a summary is JSON");
-    assert!(!table::summary(&summary).is_empty());
+    assert!(!table::summary(&summary, Some(80)).is_empty());
     assert!(html::ReportPage::new(&summary, &contents.rows).html().ends_with("</html>"));
 }
 

@@ -195,7 +195,7 @@ pub struct TuneArgs {
         "machine", "weights", "engine_params", "blas"])]
     pub simulate: Option<PathBuf>,
     /// Print the command, environment and input of the first run without running it; exit code 2 if the session could not start
-    #[arg(long, conflicts_with_all = ["resume", "sbatch"])]
+    #[arg(long, conflicts_with_all = ["resume", "sbatch", "json"])]
     pub dry_run: bool,
     /// Write a Slurm batch script of this session to a new file, and run nothing
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]

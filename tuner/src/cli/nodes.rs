@@ -26,8 +26,8 @@ pub struct NodesArgs {
     /// Runs on each node
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeats: u64,
-    /// Share by which a node may be slower than the typical one
-    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = super::values::share)]
+    /// By how much a node may be slower than the typical one, in per cent
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = super::values::tolerance)]
     pub tolerance: f64,
     /// Time limit for the answers of all nodes
     #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m")]

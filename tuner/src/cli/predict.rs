@@ -77,7 +77,7 @@ pub struct PredictArgs {
     #[arg(long, conflicts_with_all = ["dat", "nodes", "n", "p", "q", "plot", "model", "measured"])]
     pub leave_one_out: bool,
     /// Draw GFLOP/s over N, the phases over the run, and weak scaling over nodes
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     pub plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -191,6 +191,12 @@ fn count(text: &str) -> Result<usize, String> {
 fn split(text: &str) -> Result<f64, String> {
     let valid = text.parse::<f64>().ok().filter(|value| (0.0..1.0).contains(value));
     valid.ok_or_else(|| format!("'{text}' is not a number of at least 0 and below 1"))
+}
+
+fn svg(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    is_svg.then_some(path).ok_or_else(|| format!("pictures are SVG; give a file such as {text}.svg"))
 }
 
 fn positive(text: &str) -> Result<f64, String> {

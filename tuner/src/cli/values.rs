@@ -1,5 +1,6 @@
 //! Values of flags as users write them: times, shares, per cent, kernels.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -60,20 +61,20 @@ pub(super) fn ratio(text: &str) -> Result<f64, String> {
 
 /// Parses a gain in per cent, with its sign or without, to a share.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim_end().trim_end_matches('%').trim_end();
-    let percent = number.parse::<f64>().ok().filter(|percent| (0.01..=50.0).contains(percent));
-    percent
-        .map(|percent| percent / 100.0)
+    share_of_percent(text, 0.01..=50.0)
         .ok_or_else(|| format!("'{text}' is not a gain; give per cent from 0.01 to 50, as 0.5%"))
 }
 
 /// Parses a tolerance in per cent, with its sign or without, to a share.
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {
-    let number = text.trim_end().trim_end_matches('%').trim_end();
-    let percent = number.parse::<f64>().ok().filter(|percent| (0.0..=50.0).contains(percent));
-    percent
-        .map(|percent| percent / 100.0)
+    share_of_percent(text, 0.0..=50.0)
         .ok_or_else(|| format!("'{text}' is not a tolerance; give per cent from 0 to 50, as 1%"))
+}
+
+fn share_of_percent(text: &str, within: RangeInclusive<f64>) -> Option<f64> {
+    let number = text.trim_end().trim_end_matches('%').trim_end();
+    let percent = number.parse::<f64>().ok().filter(|percent| within.contains(percent))?;
+    Some(percent / 100.0)
 }
 
 /// Parses the choice of kernels; a path becomes absolute, so that a trial's command works from any folder.

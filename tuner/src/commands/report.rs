@@ -19,6 +19,7 @@ use crate::record::journal;
 use crate::record::now::Now;
 use crate::record::session::{RowsByPlace, Session};
 use crate::report::closing::closing;
+use crate::report::folded::folded;
 use crate::report::summary::PhaseTotals;
 use crate::report::{Exports, Summary, html, table};
 use crate::search::progress::say;
@@ -102,17 +103,24 @@ pub fn publish(
     if json {
         out.write_all(summary.json()?.as_bytes())?;
     } else {
-        out.write_all(table::summary(&summary).as_bytes())?;
+        let width = terminal_columns();
+        out.write_all(table::summary(&summary, width).as_bytes())?;
         if exports.is_some() && written.is_ok() && files == Files::Written {
             writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
         }
         writeln!(out)?;
         for sentence in closing(&summary, &place) {
-            writeln!(out, "{sentence}")?;
+            writeln!(out, "{}", width.map_or_else(|| sentence.clone(), |width| folded(&sentence, width, 6)))?;
         }
     }
     out.flush()?;
     Ok(written?)
+}
+
+/// Columns of the terminal that standard output is; `None` where it is none, or too narrow to fold lines for.
+fn terminal_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns >= 40)
 }
 
 /// What is exported: the best with its final run, else with its last trial, else what windows say is best; `None` when nothing passed.

@@ -165,7 +165,9 @@ fn mcl(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Res
             format!("{} ({} ranks, {:.2e} s, {:.2e} s per word)", layer.name, layer.ranks, layer.alpha_s, layer.beta_s)
         })
         .collect();
-    parameters.push(("layers", format!("{}, {reading}", layers.join(", "))));
+    if !layers.is_empty() {
+        parameters.push(("layers", format!("{}, {reading}", layers.join(", "))));
+    }
     if machine.accelerator.is_some() {
         let memory = match choices.memory {
             MemoryBandwidth::Equivalent => "equivalent",

@@ -5,6 +5,7 @@
 
 pub mod closing;
 pub mod export;
+pub(crate) mod folded;
 mod format;
 pub mod html;
 pub mod importance;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use space::Candidate;
 
+use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
     choice, estimated, failures, final_by_estimate, importances, limit_of_n, objective, pareto, phases, power, spread,
@@ -11,12 +12,17 @@ use super::sentences::{
 };
 use super::{Score, Summary};
 
-/// The summary as plain text of at most about 100 columns, one line feed at its end.
-pub fn summary(summary: &Summary) -> String {
+/// Columns of the names before what is said of them.
+const NAMES: usize = 14;
+
+/// The summary as plain text, one line feed at its end; in lines of at most `width` columns, where words allow it and one is given, but for the
+/// table of the best.
+pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name:<14}{value}");
+        let whole = format!("{name:<NAMES$}{value}");
+        text.push_str(&width.map_or_else(|| whole.clone(), |width| folded(&whole, width, NAMES)));
+        text.push('\n');
     };
     if summary.session.is_simulated() {
         line("Simulated", "all of the following: no HPL has run, and nothing is measured".to_owned());
@@ -28,7 +34,7 @@ pub fn summary(summary: &Summary) -> String {
         None => match summary.top.first() {
             Some(leader) => {
                 line("Best", format!("not verified, as no whole run has passed: {}", score(leader)));
-                parameters(summary, &leader.candidate).into_iter().for_each(|words| line("", words));
+                parameters(summary, &leader.candidate, width).into_iter().for_each(|words| line("", words));
             }
             None => line("Best", "none: no trial has passed".to_owned()),
         },
@@ -41,7 +47,7 @@ pub fn summary(summary: &Summary) -> String {
             }
             // The parameters are those of the line above, with its N.
             let candidate = other_n.map_or(&best.candidate, |estimate| &estimate.candidate);
-            parameters(summary, candidate).into_iter().for_each(|words| line("", words));
+            parameters(summary, candidate, width).into_iter().for_each(|words| line("", words));
         }
     }
     if let Some(row) = &summary.final_run {
@@ -131,8 +137,9 @@ fn score(score: &Score) -> String {
 }
 
 /// The parameters of a candidate in lines.
-fn parameters(summary: &Summary, candidate: &Candidate) -> Vec<String> {
-    wrapped(words_of(summary, candidate).into_iter().map(|(name, value)| format!("{name} {value}")), 86)
+fn parameters(summary: &Summary, candidate: &Candidate, width: Option<usize>) -> Vec<String> {
+    let width = width.map_or(86, |width| width.saturating_sub(NAMES));
+    wrapped(words_of(summary, candidate).into_iter().map(|(name, value)| format!("{name} {value}")), width)
 }
 
 /// The words in lines of at most `width` characters, or of one word.

@@ -82,7 +82,9 @@ impl Landscape {
         let text =
             std::fs::read_to_string(path).map_err(|cause| LandscapeError::Read { path: path.to_path_buf(), cause })?;
         let wrong = |reason: String| LandscapeError::Description { path: path.to_path_buf(), reason };
-        let description: Description = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let description: Description = toml::from_str(&text).map_err(|error| {
+            wrong(format!("not the TOML file that describes a table, as those in datasets/landscapes do: {error}"))
+        })?;
         description.check().map_err(wrong)?;
         let beside = |name: &Path| path.parent().unwrap_or(Path::new("")).join(name);
         let runs = Table::read(&table.map_or_else(|| beside(&description.table), Path::to_path_buf), decoder)?;

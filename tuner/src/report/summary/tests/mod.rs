@@ -103,7 +103,7 @@ fn the_ratio_is_that_of_the_best_at_the_target_n() {
     let ratio = summary.best_by_baseline.ratio().unwrap();
     assert_eq!((ratio.pairs, ratio.median), (1, 1.1));
     assert_eq!(summary.best_by_baseline.words(), "1.100 (1 pair, too few for an interval)");
-    let text = table::summary(&summary);
+    let text = table::summary(&summary, None);
     assert!(text.contains("Best/expert   not measured: the session chose no expert's configuration"), "{text}");
 }
 
@@ -151,7 +151,8 @@ fn pairs_after_the_choice_are_reported_not_runs_before_it() {
     let reason = crate::record::session::ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };
     let unknown = Session { expert: Some(reason), ..session };
     let summary = Summary::new(&unknown, &rows);
-    for text in [table::summary(&summary), html::ReportPage::new(&summary, &rows).html(), summary.json().unwrap()] {
+    for text in [table::summary(&summary, None), html::ReportPage::new(&summary, &rows).html(), summary.json().unwrap()]
+    {
         assert!(text.contains("the vendor of the processor is unknown"), "{text}");
     }
 }
@@ -164,7 +165,7 @@ fn a_choice_that_the_pairs_after_it_take_back_gives_way_to_the_default() {
     assert_eq!((best.candidate.hpl.nb, best.candidate.hpl.n), (128, 1000));
     assert_eq!(summary.best_by_baseline.words(), "1: the best is the default");
     assert_eq!(summary.best_by_expert.ratio().unwrap().median, 1.25);
-    let text = table::summary(&summary);
+    let text = table::summary(&summary, None);
     assert!(
         text.contains("is 0.990 (0.990-0.990, 96.9 %, 6 pairs) of the default") && text.contains("default is best"),
         "{text}"
@@ -194,7 +195,7 @@ fn where_only_windows_have_seen_the_default_what_was_verified_stays_and_says_so(
     let summary = Summary::new(&session, &rows);
     assert_eq!(summary.best.as_ref().unwrap().candidate.hpl.nb, 192);
     assert_eq!(summary.best_by_baseline.ratio().unwrap().median, 0.99);
-    assert!(table::summary(&summary).contains("no whole run was made"), "{}", table::summary(&summary));
+    assert!(table::summary(&summary, None).contains("no whole run was made"), "{}", table::summary(&summary, None));
     let own =
         Row { extent: Extent::Whole, n: 800, rate_gflops: Some(9.0), estimated_rate_gflops: None, ..rows[0].clone() };
     rows.push(Row { strategy: Identity::FINAL.into(), trial: 23, ..own });
@@ -212,7 +213,7 @@ fn a_higher_median_of_another_candidate_is_explained() {
     rows.extend([23, 24].map(|trial| Row { trial, strategy: "race".into(), ..other.clone() }));
     let summary = Summary::new(&session, &rows);
     assert_eq!(summary.higher.as_ref().map(|higher| (higher.score.candidate.hpl.nb, higher.score.runs)), Some((64, 2)));
-    let text = table::summary(&summary);
+    let text = table::summary(&summary, None);
     let said = "another candidate has the higher median of unpaired runs (30.00, 2 runs; the best 11.00, 8 runs); in pairs, run in \
         turn, the best is 1.100 (1.100-1.100, 96.9 %, 6 pairs) of the default";
     assert!(text.contains(said), "{text}");
@@ -248,13 +249,13 @@ fn where_the_machine_changed_its_speed_no_dimension_is_named() {
     let mut rows: Vec<Row> = (0..12).map(explored).collect();
     let summary = Summary::new(&session(), &rows);
     assert_eq!(summary.importance_not_judged, None);
-    let text = table::summary(&summary);
+    let text = table::summary(&summary, None);
     assert!(text.contains("explained by NB 100 % (chance: up to ") && !text.contains("NBMIN 0 %"), "{text}");
     rows.push(confirm(12, 128, 10.0, None));
     rows.push(confirm(13, 128, 9.0, None));
     let summary = Summary::new(&session(), &rows);
     assert!(summary.importance.is_empty());
-    for text in [table::summary(&summary), html::ReportPage::new(&summary, &rows).html()] {
+    for text in [table::summary(&summary, None), html::ReportPage::new(&summary, &rows).html()] {
         assert!(text.to_lowercase().contains("not judged: the machine"), "{text}");
     }
 }
@@ -287,7 +288,7 @@ fn where_windows_search_the_whole_run_is_measured_and_the_target_estimated() {
     assert!((0.01..0.03).contains(&estimate.estimated_sd), "{estimate:?}");
     assert_eq!(summary.baseline.as_ref().unwrap().extent, Extent::Windows);
     assert_eq!(summary.top[0].candidate.hpl.nb, 192);
-    let text = table::summary(&summary);
+    let text = table::summary(&summary, None);
     assert!(text.contains("19.00 GFLOP/s at N = 800") && text.contains("at N = 1000"), "{text}");
 }
 
@@ -307,7 +308,7 @@ fn the_final_run_is_set_beside_the_windows_before_it() {
     assert_eq!(beside(&rows), Some(slower));
     rows[3].rate_gflops = Some(15.0);
     let summary = Summary::new(&session(), &rows);
-    for text in [table::summary(&summary), html::ReportPage::new(&summary, &rows).html()] {
+    for text in [table::summary(&summary, None), html::ReportPage::new(&summary, &rows).html()] {
         assert!(text.contains("0.682") && text.contains("clock 3.00 and 2.50 GHz; long runs are slower"), "{text}");
     }
     rows[3].n = 800;
@@ -342,7 +343,7 @@ fn the_parameters_below_an_estimate_have_its_n() {
     let last = Row { strategy: Identity::FINAL.into(), n: 800, ..run(2, 192, 12.0, None) };
     let rows = [windows(0, 192, 20.0), windows(1, 192, 20.4), last];
     let session = Session { extent: Extent::Windows, ..session() };
-    let text = table::summary(&Summary::new(&session, &rows));
+    let text = table::summary(&Summary::new(&session, &rows), None);
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Best "));
     let (first, second) = (lines.next().unwrap(), lines.next().unwrap());
     assert!(first.contains("at N = 1000, by windows of 2 trials"), "{text}");

@@ -30,7 +30,7 @@ fn the_front_is_who_is_not_beaten_in_both() {
     let front: Vec<(usize, f64)> =
         found.pareto.iter().map(|point| (point.candidate.hpl.nb, point.gflops_per_w)).collect();
     assert_eq!(front, [(96, 0.15), (64, 0.2), (160, 0.25)]);
-    let text = table::summary(&found);
+    let text = table::summary(&found, None);
     assert!(
         text.contains("not beaten in speed and efficiency: 30.00 GFLOP/s at 0.1500 GFLOPS/W (NB 96, 1×2×1t, 1 run); "),
         "{text}"
@@ -42,7 +42,7 @@ fn the_front_is_who_is_not_beaten_in_both() {
 #[test]
 fn power_is_told_with_its_source() {
     let found = Summary::new(&session(), &[with_power(0, 64, 20.0, 100.0)]);
-    let text = table::summary(&found);
+    let text = table::summary(&found, None);
     let line =
         |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}")).to_owned();
     assert!(line("Best ").ends_with(", 100.0 W, 0.2000 GFLOPS/W"), "{text}");
@@ -52,7 +52,7 @@ fn power_is_told_with_its_source() {
          software reading: powercap package-0; not Green500 grade"
     );
     assert!(html::ReportPage::new(&found, &[]).html().contains("not Green500 grade"));
-    let none = table::summary(&Summary::new(&session(), &[run(0, 64, 20.0, None)]));
+    let none = table::summary(&Summary::new(&session(), &[run(0, 64, 20.0, None)]), None);
     assert!(!none.contains("Power") && !none.contains(" W"), "{none}");
 }
 
@@ -63,6 +63,6 @@ fn by_gflops_per_watt_the_most_efficient_is_best() {
     let found = Summary::new(&session, &rows);
     let order: Vec<usize> = found.top.iter().map(|score| score.candidate.hpl.nb).collect();
     assert_eq!((order, found.best.as_ref().unwrap().candidate.hpl.nb), (vec![64, 96, 128], 64));
-    assert!(table::summary(&found).starts_with("Objective     GFLOPS/W"), "{}", table::summary(&found));
+    assert!(table::summary(&found, None).starts_with("Objective     GFLOPS/W"), "{}", table::summary(&found, None));
     assert_eq!(found.higher, None, "a higher rate is no reason");
 }
