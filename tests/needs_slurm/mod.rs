@@ -315,7 +315,7 @@ fn a_slow_node_is_named_and_the_nodes_are_not_accepted() {
     assert!(causes.iter().any(|cause| cause.as_str().unwrap().contains("portable")), "{found}");
     assert!(std::fs::read_to_string(root.join("nodes.html")).unwrap().contains("slower than typical"));
     // Alike, as far as a shared machine lets them be.
-    let looked = || cluster.printed(&cluster.submit(&words("--tolerance 0.8 --json")));
+    let looked = || cluster.printed(&cluster.submit(&words("--tolerance 80% --json")));
     let mut looks = (0..3).map(|_| looked());
     let said = looks.find(|said| said.contains("ended 0")).unwrap_or_default();
     assert!(said.contains("ended 0") && said.contains("\"accepted\": true"), "{said}");

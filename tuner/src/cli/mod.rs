@@ -43,7 +43,7 @@ use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
 pub use self::values::ObjectiveName;
 pub(crate) use self::values::duration;
-use self::values::{kernel_choice, offset, percent, watts};
+use self::values::{file_to_write, kernel_choice, offset, percent, watts};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
 use crate::record::GroupSizes;
@@ -323,7 +323,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
     /// File to write
-    #[arg(long, value_name = "FILE", default_value = "machine.toml")]
+    #[arg(long, value_name = "FILE", default_value = "machine.toml", value_parser = file_to_write)]
     pub out: PathBuf,
     /// Time for the measurements, between 2s and 60s
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]

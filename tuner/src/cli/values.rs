@@ -1,6 +1,7 @@
 //! Values of flags as users write them: times, shares, per cent, kernels.
 
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -67,8 +68,8 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
 
 /// Parses a tolerance in per cent, with its sign or without, to a share.
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {
-    share_of_percent(text, 0.0..=50.0)
-        .ok_or_else(|| format!("'{text}' is not a tolerance; give per cent from 0 to 50, as 1%"))
+    share_of_percent(text, 0.0..=90.0)
+        .ok_or_else(|| format!("'{text}' is not a tolerance; give per cent from 0 to 90, as 1%"))
 }
 
 fn share_of_percent(text: &str, within: RangeInclusive<f64>) -> Option<f64> {
@@ -86,6 +87,19 @@ pub(super) fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
             )
         }),
         choice => Ok(choice),
+    }
+}
+
+/// Parses the path of a file that will be written: what is to be said there is measured first, and must not be lost.
+pub(super) fn file_to_write(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        return Err(format!("'{text}' is a folder; give a file in it"));
+    }
+    match folder.is_dir() {
+        true => Ok(path),
+        false => Err(format!("there is no folder '{}'; make it first", folder.display())),
     }
 }
 
@@ -110,6 +124,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_written_into_a_folder_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        assert_eq!(file_to_write("machine.toml"), Ok(PathBuf::from("machine.toml")));
+        assert_eq!(file_to_write(&at("new.toml")), Ok(folder.path().join("new.toml")));
+        assert!(file_to_write(&at("none/new.toml")).unwrap_err().contains("make it first"));
+        assert!(file_to_write(folder.path().to_str().unwrap()).unwrap_err().contains("is a folder"));
+    }
+
+    #[test]
     fn powers_have_a_unit() {
         for (text, power) in [("800W", 800), ("10kW", 10_000), ("2.5MW", 2_500_000), ("1.5 kW", 1500)] {
             assert_eq!(watts(text), Ok(power), "{text}");
@@ -128,7 +152,7 @@ mod tests {
             assert!(percent(text).is_err(), "{text}");
         }
         assert_eq!((tolerance("0"), tolerance("2.5%")), (Ok(0.0), Ok(0.025)));
-        for text in ["", "%", "-1%", "51", "NaN", "half"] {
+        for text in ["", "%", "-1%", "91", "NaN", "half"] {
             assert!(tolerance(text).is_err(), "{text}");
         }
     }

@@ -8,6 +8,7 @@ use super::gp::data::Data;
 use super::gp::hyper::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
 use super::gp::posterior::{Marginal, Posterior};
+use super::gp::screen::{Groups, Screened, screen};
 use super::surrogate::{NOISE, TOGETHER, most_runs};
 use super::warp::USUAL_LOSS;
 use crate::record::left::LEVEL;
@@ -64,15 +65,19 @@ impl Feasibility {
         both.map(|(works, within)| works * within >= LIKELY).collect()
     }
 
-    /// Whether each of `points` may keep the power limit: what hardly can is looked at only where there is no other.
-    pub(crate) fn may_keep_limit(&self, points: &[&Point]) -> Vec<bool> {
-        self.within_limit(points).into_iter().map(|probability| probability >= 1.0 - LEVEL).collect()
+    /// Whether each of `points` may keep the power limit, at a rough look: what hardly can is considered only where there is no other. `None`
+    /// where there is no limit.
+    pub(crate) fn may_keep_limit(&self, points: &[Point]) -> Option<Vec<bool>> {
+        let (posterior, mean) = self.power.as_ref()?;
+        let looks = screen(posterior, &Groups::new(points), &vec![0.0; points.len()]);
+        let probability = |at: Screened| keeps(mean + at.mean, at.sd);
+        Some(looks.into_iter().map(|at| probability(at) >= 1.0 - LEVEL).collect())
     }
 
     /// The probability that each of `points` keeps the power limit.
     fn within_limit(&self, points: &[&Point]) -> Vec<f64> {
         let Some((posterior, mean)) = &self.power else { return vec![1.0; points.len()] };
-        let probability = |at: Marginal| normal_cdf(-(mean + at.mean) / at.sd.max(f64::EPSILON)).max(f64::EPSILON);
+        let probability = |at: Marginal| keeps(mean + at.mean, at.sd);
         posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
 
@@ -83,6 +88,11 @@ impl Feasibility {
         let probability = |at: Marginal| (1.0 + at.mean).clamp(f64::EPSILON, 1.0);
         posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
     }
+}
+
+/// The probability that the logarithm of a power over the limit, about `mean`, is at most 0.
+fn keeps(mean: f64, sd: f64) -> f64 {
+    normal_cdf(-mean / sd.max(f64::EPSILON)).max(f64::EPSILON)
 }
 
 /// The process of the powers of the runs over the limit.

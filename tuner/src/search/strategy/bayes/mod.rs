@@ -175,14 +175,9 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>, feasible: &Feasibilit
     let scores = surrogate.optimistic(HARDLY_SD).into_iter();
     let mut order: Vec<(f64, u64, usize)> = scores.enumerate().map(|(i, score)| (score, rng.random(), i)).collect();
     let wanted = SHORTLIST + tried.len();
-    if !ctx.history.powers.is_empty() {
-        // The fastest may all be above the power limit.
-        let looked_at: Vec<&Point> = order.iter().map(|(.., i)| &points[*i]).collect();
-        let possible = feasible.may_keep_limit(&looked_at);
-        if possible.contains(&true) {
-            let mut possible = possible.into_iter();
-            order.retain(|_| possible.next().unwrap_or(true));
-        }
+    // The fastest may all be above the power limit.
+    if let Some(possible) = feasible.may_keep_limit(points).filter(|possible| possible.contains(&true)) {
+        order.retain(|(.., i)| possible[*i]);
     }
     let falling = |a: &(f64, u64, usize), b: &(f64, u64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if order.len() > wanted {
