@@ -196,7 +196,8 @@ fn split(text: &str) -> Result<f64, String> {
 fn svg(text: &str) -> Result<PathBuf, String> {
     let path = super::values::file_to_write(text)?;
     let is_svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-    is_svg.then_some(path).ok_or_else(|| format!("pictures are SVG; give a file such as {text}.svg"))
+    let named = path.with_extension("svg");
+    is_svg.then_some(path).ok_or_else(|| format!("pictures are SVG; give {}", named.display()))
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -110,7 +110,7 @@ pub fn publish(
         }
         writeln!(out)?;
         for sentence in closing(&summary, &place) {
-            writeln!(out, "{}", width.map_or_else(|| sentence.clone(), |width| folded(&sentence, width, 6)))?;
+            writeln!(out, "{}", folded(&sentence, width, 6))?;
         }
     }
     out.flush()?;

@@ -20,9 +20,8 @@ const NAMES: usize = 14;
 pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
-        let whole = format!("{name:<NAMES$}{value}");
-        text.push_str(&width.map_or_else(|| whole.clone(), |width| folded(&whole, width, NAMES)));
-        text.push('\n');
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", folded(&format!("{name:<NAMES$}{value}"), width, NAMES));
     };
     if summary.session.is_simulated() {
         line("Simulated", "all of the following: no HPL has run, and nothing is measured".to_owned());

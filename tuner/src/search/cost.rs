@@ -15,9 +15,8 @@ use crate::search::history::HARDLY_SD;
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
 
-/// Share that generation and check add to the solve time, and the panels before windows and their checks to that of their steps, until runs
-/// have shown it.
-const CHECK_SHARE: f64 = 0.1;
+/// Share that what is not timed adds to the solve time, until runs have shown it: generation and check, and the panels before windows.
+const UNTIMED_SHARE: f64 = 0.1;
 
 /// Standard deviation of the log cost of a run about the model's prediction, before any run, and per unit of ln N from the nearest one.
 const MODEL_SPREAD: f64 = 0.15;
@@ -42,19 +41,19 @@ pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> 
             let cores = candidate.hpl.ranks() * candidate.engine.threads.max(1);
             let bytes = size_of::<f64>() as f64 * (part.largest as f64).powi(2);
             let fill_s = bytes / (FILL_BYTES_PER_S * cores as f64);
-            START_S + solve_s * part.work * (1.0 + CHECK_SHARE) + fill_s
+            START_S + solve_s * part.work * (1.0 + UNTIMED_SHARE) + fill_s
         }
     }
 }
 
 /// Wall-clock seconds of a whole run whose factorization and back substitution take `solve_s`.
 pub fn whole_s(solve_s: f64) -> f64 {
-    START_S + solve_s * (1.0 + CHECK_SHARE)
+    START_S + solve_s * (1.0 + UNTIMED_SHARE)
 }
 
 /// Seconds of solving in a whole run of `wall_s`: what [`model_s`] takes for it.
 pub fn solve_s(wall_s: f64) -> f64 {
-    (wall_s - START_S).max(START_S) / (1.0 + CHECK_SHARE)
+    (wall_s - START_S).max(START_S) / (1.0 + UNTIMED_SHARE)
 }
 
 /// Wall-clock seconds of a passed trial by the model alone; of others it is not asked for.
