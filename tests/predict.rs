@@ -100,8 +100,11 @@ fn runs_on_devices_are_predicted_from_stated_rates() {
         assert!((terms.sum::<f64>() / time_s - 1.0).abs() < 1e-9, "{answer}");
     }
     let h200 = |more: &[&str]| rate(&of("h200", &[&["--n", "129024", "--nb", "512"], more].concat()));
-    assert!(h200(&["--host-panel-gflops", "300"]) > 1.05 * h200(&[]));
+    assert!(h200(&["--host-panel-gflops", "300"]) > 1.05 * h200(&["--fact", "host"]));
     assert!(h200(&["--fact", "device"]) > 1.05 * h200(&["--fact", "host"]));
+    assert_eq!(h200(&["--fact", "device"]), h200(&[]));
+    assert!(told(&["predict", "--machine", "h200"]).contains("NB 1024"));
+    assert!(told(&["predict", "--machine", "h200", "--nb", "128"]).contains("is a guess"));
     assert_eq!(h200(&["--split", "0.5"]), h200(&[]));
     let node = ["--model", "device", "--n", "256000", "--p", "4", "--q", "2"];
     let crusher = |more: &[&str]| rate(&of("crusher", &[&node[..], more].concat()));

@@ -45,9 +45,15 @@ impl<'a> OperationCosts<'a> {
     ///
     /// # Errors
     /// [`ScenarioError::Missing`] when FACT is to be where the description does not say what it costs.
-    pub(super) fn new(rates: &'a DeviceRates, run: &Run, ways: Ways, choices: &Choices) -> Result<Self, ScenarioError> {
+    pub(super) fn new(
+        rates: &'a DeviceRates,
+        run: &Run,
+        ways: Ways,
+        fact: FactPlace,
+        choices: &Choices,
+    ) -> Result<Self, ScenarioError> {
         let missing = |what: &str, way_out| ScenarioError::Missing { model: MODEL, what: what.to_owned(), way_out };
-        let panel = match choices.fact {
+        let panel = match fact {
             FactPlace::Host => {
                 let gflops = choices.host_panel_gflops.or(rates.host_panel_gflops).ok_or_else(|| {
                     missing(

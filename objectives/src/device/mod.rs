@@ -5,8 +5,8 @@
 //! device; `Copy` moves exchanged rows. The host factors the next panel, starts its broadcast and exchanges rows. One rank is
 //! walked: in each step the one that owns the next panel and its diagonal block, which has the most rows and columns and factors.
 //!
-//! `costs` has the times of operations, `clocks` who waits for whom, `walk` the tasks. FACT on the device
-//! ([`FactPlace::Device`]) is what it would bring: the engine factors on the host.
+//! `costs` has the times of operations, `clocks` who waits for whom, `walk` the tasks. FACT is on the device where P = 1, as in the engine,
+//! unless the user says otherwise ([`FactPlace`]).
 
 mod clocks;
 mod costs;
@@ -39,6 +39,8 @@ pub struct DevicePrediction {
     pub timeline: Timeline,
     /// Where the time goes.
     pub sums: DeviceSums,
+    /// Where panels are factored.
+    pub fact: FactPlace,
     /// What DGEMM sustains on all devices at this NB, in GFLOP/s.
     pub dgemm_gflops: f64,
     /// Share of FACT, with the copies of panels, that costs the run no time.
@@ -68,26 +70,34 @@ impl<'a> DeviceModel<'a> {
     pub fn predict(&self, run: &Run, depth: usize) -> Result<DevicePrediction, ScenarioError> {
         let placement = Placement::new(self.machine, run)?;
         let ways = Ways::new(MODEL, self.machine, run, &placement, &self.choices)?;
-        let costs = OperationCosts::new(self.rates, run, ways, &self.choices)?;
+        let fact = self.fact(run);
+        let costs = OperationCosts::new(self.rates, run, ways, fact, &self.choices)?;
         let layout = Layout::block_cyclic(run.n, run.nb, run.p, run.q);
         let depth = depth.min(layout.rows.blocks());
         let plan = Plan { layout, depth, split: self.choices.split, strips: ColumnStrips::Whole };
-        let walked = Walk::new(&plan, &costs, self.choices.fact).run();
+        let walked = Walk::new(&plan, &costs, fact).run();
         let dgemm_gflops = run.ranks() as f64 * costs.dgemm_gflops(run.nb.min(run.n) as f64);
         let trsv_s = costs.trsv_s(run);
         let total_s = walked.sums.total_s() + trsv_s;
         Ok(DevicePrediction {
             timeline: Timeline { total_s, steps: walked.steps, trsv_s },
             sums: walked.sums,
+            fact,
             dgemm_gflops,
             fact_hidden: walked.fact_hidden,
             exposed_order: walked.exposed_order,
         })
     }
 
-    /// The assumptions of a prediction, one sentence each.
-    pub fn assumptions(&self) -> Vec<String> {
-        let fact = match self.choices.fact {
+    fn fact(&self, run: &Run) -> FactPlace {
+        let is_timed = self.rates.panel_s.is_some() && self.choices.host_panel_gflops.is_none();
+        let usual = if run.p == 1 && is_timed { FactPlace::Device } else { FactPlace::Host };
+        self.choices.fact.unwrap_or(usual)
+    }
+
+    /// The assumptions of a prediction with such panels, one sentence each.
+    pub fn assumptions(&self, fact: FactPlace) -> Vec<String> {
+        let fact = match fact {
             FactPlace::Host => "FACT by the threads of the host, at one rate for panels of all heights".to_owned(),
             FactPlace::Device => {
                 "FACT on the device, which our engine does for P = 1; its time grows in proportion to NB, and pivot exchanges at P > 1 \

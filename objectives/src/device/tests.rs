@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use space::flops::rate_gflops;
-use space::machine::published;
+use space::machine::{Node, published};
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn gflops(machine: &Machine, run: &Run, choices: &Choices) -> f64 {
 }
 
 fn on(fact: FactPlace) -> Choices {
-    Choices { fact, ..Choices::default() }
+    Choices { fact: Some(fact), ..Choices::default() }
 }
 
 #[test]
@@ -72,13 +72,13 @@ fn fact_hides_down_to_the_order_at_which_the_update_is_as_long() {
     // m·NB² / R_host = 2 m² NB / R_device at m = NB·R_device / (2·R_host).
     let mut machine = free("h200", 48_000.0);
     machine.device.as_mut().unwrap().host_panel_gflops = Some(300.0);
-    let predicted = predict(&machine, &run(122_880, 512, (1, 1)), &Choices::default());
+    let predicted = predict(&machine, &run(122_880, 512, (1, 1)), &on(FactPlace::Host));
     let order = predicted.exposed_order.unwrap() as f64;
     let expected = 512.0 * 48_000.0 / (2.0 * 300.0);
     assert!((order / expected - 1.0).abs() < 0.04, "{order}, {expected}");
     // Panels alone take N²·NB/2 flops on the host.
     machine.device.as_mut().unwrap().dgemm_gflops = vec![[1.0, 1e12]];
-    let alone = predict(&machine, &run(122_880, 512, (1, 1)), &Choices::default());
+    let alone = predict(&machine, &run(122_880, 512, (1, 1)), &on(FactPlace::Host));
     let fact_s = 122_880.0_f64.powi(2) * 512.0 / 2.0 / 300e9;
     assert!((alone.timeline.total_s / fact_s - 1.0).abs() < 0.01, "{}, {fact_s}", alone.timeline.total_s);
     assert!(alone.fact_hidden < 0.01 && alone.exposed_order == Some(122_880));
@@ -96,7 +96,7 @@ fn the_first_step_of_an_h200_is_as_estimated_by_hand() {
         Plan { layout: Layout::block_cyclic(run.n, run.nb, 1, 1), depth: 1, split: 0.0, strips: ColumnStrips::Whole };
     let panel = plan.panel(0, 0);
     let rates = machine.device.as_ref().unwrap();
-    let costs = |fact| OperationCosts::new(rates, &run, ways, &Choices { fact, ..choices }).unwrap();
+    let costs = |fact| OperationCosts::new(rates, &run, ways, fact, &choices).unwrap();
     let (host, device) = (costs(FactPlace::Host), costs(FactPlace::Device));
     let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 0.15, "{found}, {wanted}");
     near(device.fact_s(&panel), 27e-3);
@@ -112,7 +112,8 @@ fn the_first_step_of_an_h200_is_as_estimated_by_hand() {
 fn dgemm_between_stated_k_lies_between_their_rates() {
     let (machine, run) = (machine("h100"), run(1024, 64, (1, 1)));
     let ways = Ways { row: [0.0; 2], column: [0.0; 2] };
-    let costs = OperationCosts::new(machine.device.as_ref().unwrap(), &run, ways, &Choices::default()).unwrap();
+    let costs = OperationCosts::new(machine.device.as_ref().unwrap(), &run, ways, FactPlace::Host, &Choices::default())
+        .unwrap();
     let rates = [64.0, 128.0, 256.0, 300.0, 512.0, 600.0, 1024.0].map(|k| costs.dgemm_gflops(k));
     assert!(rates.is_sorted() && (rates[2], rates[4], rates[6]) == (39_100.0, 44_200.0, 47_100.0), "{rates:?}");
     assert_eq!(rates[1], 39_100.0 / 2.0);
@@ -174,7 +175,17 @@ fn what_is_not_stated_says_how_to_give_it() {
     };
     assert!(refused("crusher", &|_| (), &on(FactPlace::Device)).contains("panel_s of [device]"));
     let without: &dyn Fn(&mut DeviceRates) = &|rates| rates.host_panel_gflops = None;
-    assert!(refused("h100", without, &Choices::default()).contains("--host-panel-gflops"));
+    assert!(refused("h100", without, &on(FactPlace::Host)).contains("--host-panel-gflops"));
+    // Without a word, FACT is where the engine does it, if its time is stated.
+    let place = |name: &str, grid, choices: &Choices| {
+        let machine = machine(name);
+        let many = Machine { nodes: vec![Node { count: 2, ..machine.nodes[0].clone() }], ..machine };
+        predict(&many, &run(10_240, 512, grid), choices).fact
+    };
+    assert_eq!(place("h100", (1, 1), &Choices::default()), FactPlace::Device);
+    assert_eq!(place("crusher", (2, 1), &Choices::default()), FactPlace::Host);
+    let host = Choices { host_panel_gflops: Some(300.0), ..Choices::default() };
+    assert_eq!(place("h100", (1, 1), &host), FactPlace::Host);
 }
 
 #[test]
@@ -212,7 +223,7 @@ proptest! {
         let rates = slow.device.as_mut().unwrap();
         (rates.panel_s, rates.panel_row_s, rates.panel_nb) = (Some(12e-3), Some(0.15e-6), Some(1024));
         let run = run((blocks * nb).min(90_000), nb, grid);
-        let choices = Choices { split, fact, ..Choices::default() };
+        let choices = Choices { split, fact: Some(fact), ..Choices::default() };
         let time_s = |machine: &Machine| predict(machine, &run, &choices).timeline.total_s;
         let before = time_s(&slow);
         let changes: [fn(&mut Machine); 8] = [

@@ -69,17 +69,17 @@ pub struct Choices {
     pub link_gbytes_per_s: Option<f64>,
     /// Fraction of a rank's columns in the right section of the split update on devices.
     pub split: f64,
-    /// Where panels are factored if the matrix is on devices.
-    pub fact: FactPlace,
+    /// Where panels are factored if the matrix is on devices; `None` for where our engine does it, if the description states how long that
+    /// takes.
+    pub fact: Option<FactPlace>,
     /// Rate in GFLOP/s of the panel factorization by the host threads of one device; replaces the one of the description.
     pub host_panel_gflops: Option<f64>,
 }
 
 /// Where panels are factored if the matrix is on devices.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactPlace {
     /// By the threads of the host.
-    #[default]
     Host,
     /// On the device; our engine does that for P = 1.
     Device,
@@ -98,7 +98,7 @@ impl Default for Choices {
             alpha_s: None,
             link_gbytes_per_s: None,
             split: 0.0,
-            fact: FactPlace::Host,
+            fact: None,
             host_panel_gflops: None,
         }
     }

@@ -43,7 +43,7 @@ pub struct PredictArgs {
     /// memory, else as much matrix per rank as the largest measured run has
     #[arg(long, value_name = "N", value_parser = count)]
     pub n: Option<usize>,
-    /// Blocking factor; by default that of the measured runs or of the description, else 128
+    /// Blocking factor; by default that of the measured runs or of the description, else 128; on devices that of the fastest DGEMM stated
     #[arg(long, value_name = "NB", value_parser = count)]
     pub nb: Option<usize>,
     /// Process rows; by default P×Q is as square as the ranks allow, with P at most Q
@@ -118,7 +118,8 @@ pub struct ChoiceArgs {
     /// device: fraction of a rank's columns in the right section of the split update, 0 (no split) or more and below 1
     #[arg(long, value_name = "F", value_parser = split)]
     pub split: Option<f64>,
-    /// device: panels factored by the threads of the host, as our engine does, or on the device, as a what-if
+    /// device: panels factored by the threads of the host or on the device; by default on the device where P = 1, as our engine does,
+    /// if the machine file says how long that takes and --host-panel-gflops is not given
     #[arg(long, value_name = "PLACE", value_parser = one_of(&FACT_PLACES))]
     pub fact: Option<FactPlace>,
     /// device: panel factorization by the host threads of one device, in GFLOP/s, in place of what the machine file says
@@ -147,7 +148,7 @@ impl ChoiceArgs {
             alpha_s: self.alpha,
             link_gbytes_per_s: self.link,
             split: self.split.unwrap_or_default(),
-            fact: self.fact.unwrap_or_default(),
+            fact: self.fact,
             host_panel_gflops: self.host_panel_gflops,
         }
     }
@@ -200,7 +201,7 @@ fn svg(text: &str) -> Result<PathBuf, String> {
     is_svg.then_some(path).ok_or_else(|| format!("pictures are SVG; give {}", named.display()))
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(super) fn positive(text: &str) -> Result<f64, String> {
     let valid = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0 && *value < 1e12);
-    valid.ok_or_else(|| format!("'{text}' is not a number above 0"))
+    valid.ok_or_else(|| format!("'{text}' is not a number above 0 and below 1e12"))
 }

@@ -29,7 +29,14 @@ pub(super) fn predict(
         )));
     }
     let predicted = model.predict(&question.run(), hpl.depth).map_err(bad_input)?;
-    Ok((predicted, model.assumptions()))
+    let mut assumptions = model.assumptions(predicted.fact);
+    let stated = machine.device.iter().flat_map(|device| &device.dgemm_gflops).map(|[k, _]| *k);
+    let (least, most) = stated.fold((f64::INFINITY, 0.0_f64), |(least, most), k| (least.min(k), most.max(k)));
+    if !(least..=most).contains(&(hpl.nb as f64)) {
+        assumptions
+            .push(format!("DGEMM is stated for k from {least} to {most}: its rate at NB = {} is a guess", hpl.nb));
+    }
+    Ok((predicted, assumptions))
 }
 
 /// What the prediction depends on, how near it comes to DGEMM, and what of FACT is hidden.
@@ -39,7 +46,7 @@ pub(super) fn parameters(
     choices: &Choices,
 ) -> Vec<(&'static str, String)> {
     let reached = space::flops::rate_gflops(question.hpl.n, predicted.timeline.total_s);
-    let fact = match choices.fact {
+    let fact = match predicted.fact {
         FactPlace::Host => "on the host",
         FactPlace::Device => "on the device",
     };

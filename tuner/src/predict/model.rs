@@ -192,7 +192,7 @@ fn netlib(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::
     let timeline = objectives::netlib::timeline(&costs, &run.problem());
     let mut parameters = closed_form_parameters(&gamma, choices);
     parameters.push(("messages", format!("{:.2e} s, {:.2e} s per word", costs.alpha_s, costs.beta_s)));
-    parameters.push(("back substitution", format!("{:.2e} s per flop", costs.gamma2_s)));
+    parameters.push(("TRSV", format!("{:.2e} s per flop", costs.gamma2_s)));
     Ok(Answer {
         time_s: timeline.total_s,
         terms: phases(&timeline),

@@ -125,10 +125,14 @@ fn fewest_nodes(machine: &Machine, ranks: usize, threads: usize) -> Option<usize
     ranks.is_multiple_of(nodes).then_some(nodes)
 }
 
-/// NB of the machine's measured runs, where they or the description's choices state one.
+/// NB of the machine's measured runs, where they or the description's choices state one; on devices that of the fastest DGEMM stated.
 pub fn usual_nb(machine: &Machine) -> Option<usize> {
     let published = || machine.choices.and_then(|published| published.nb);
-    machine.measured.iter().find_map(|run| run.nb).or_else(published)
+    let of_device = || {
+        let rates = machine.device.iter().flat_map(|device| &device.dgemm_gflops);
+        rates.max_by(|a, b| a[1].total_cmp(&b[1])).map(|[k, _]| *k as usize)
+    };
+    machine.measured.iter().find_map(|run| run.nb).or_else(published).or_else(of_device)
 }
 
 /// The measured run of the largest known N with this grid's ranks, and as many nodes if the user says how many.
