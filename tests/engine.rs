@@ -334,6 +334,7 @@ fn a_batch_script_repeats_the_command_line() {
     for word in ["#SBATCH --ntasks=1", "--time=00:15:00", "--engine", "--budget 10m", "--resume", "B:TERM"] {
         assert!(text.contains(word), "'{word}' is not in: {text}");
     }
+    assert!(!text.contains("--spares") && text.contains("\ncd "), "{text}");
     assert!(!text.contains("--sbatch") && Command::new("bash").arg("-n").arg(&script).status().unwrap().success());
     assert!(!Path::new(&fake.folder()).exists());
 }

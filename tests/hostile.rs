@@ -182,9 +182,14 @@ fn a_session_is_done_before_its_slurm_job_ends() {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let in_job = |left_s: u64| {
         let mut command = new(100, &folder);
-        command.env("SLURM_JOB_ID", "17").env("SLURM_JOB_END_TIME", (now_s + left_s).to_string());
+        let end = (now_s + left_s).to_string();
+        command.envs([("SLURM_JOB_ID", "17"), ("SLURM_JOB_END_TIME", &*end), ("SLURMD_NODENAME", "n1")]);
         command
     };
+    // A shell of salloc on another host: what would be measured is no node of the job.
+    let output = in_job(110).env_remove("SLURMD_NODENAME").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("is none of its nodes") && err(&output).contains("--sbatch"), "{}", err(&output));
     let output = in_job(70).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
     assert!(err(&output).contains("job 17 ends in") && !folder.exists(), "{}", err(&output));

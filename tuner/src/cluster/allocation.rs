@@ -125,6 +125,11 @@ impl Allocation {
         Self { manager: "Slurm", job, cpus, memory_bytes: None, left_s: None }
     }
 
+    /// Whether this process is on one of its nodes, as far as is known: Slurm names the node to what it starts there.
+    pub fn is_here(&self) -> bool {
+        self.manager != "Slurm" || std::env::var_os("SLURMD_NODENAME").is_some()
+    }
+
     /// Its nodes.
     pub fn nodes(&self) -> usize {
         self.cpus.len()

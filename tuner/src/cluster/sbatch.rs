@@ -32,8 +32,8 @@ impl JobRequest {
 }
 
 /// The script that runs `words`, a command line of hpl-tune without its own `--sbatch`, `--nodes` and `--out`, in a job that asks for
-/// this, for `budget_s` seconds, with its results in `out`.
-pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, out: &Path) -> String {
+/// this, for `budget_s` seconds, with its results in `out`; paths among the words begin in `folder`.
+pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, folder: &Path, out: &Path) -> String {
     let request = request.lines();
     let seconds = (budget_s + MARGIN_S).ceil() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds % 3600 / 60, seconds % 60);
@@ -48,15 +48,17 @@ pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, out: &Path
          #SBATCH --mem=0\n\
          #SBATCH --time={hours:02}:{minutes:02}:{seconds:02}\n\
          #SBATCH --requeue\n\
-         # The session goes on without a node that fails.\n\
+         # The session goes on without a node that fails, unless that is the first one: then end the job by scancel, and submit it again.\n\
          #SBATCH --no-kill\n\
          #SBATCH --open-mode=append\n\
          # Slurm's end comes a minute early, so that the record is closed.\n\
          #SBATCH --signal=B:TERM@60\n\
+         cd {} || exit 2\n\
          out={}\n\
          # Submitted again after a stop, it goes on where it stopped.\n\
          if [ -f \"$out/session.toml\" ]; then exec {program} --resume \"$out\"; fi\n\
          exec {program} {} --out \"$out\"\n",
+        quoted([folder]).concat(),
         quoted([out]).concat(),
         flags.join(" ")
     )
@@ -98,11 +100,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("it's mine");
         let tasks = JobRequest { tasks: Some((8, 2)), ..JobRequest::default() };
-        let with_gpus = script(&line, JobRequest { accelerators: Some(8), ..tasks }, 60.0, &out);
+        let with_gpus = script(&line, JobRequest { accelerators: Some(8), ..tasks }, 60.0, folder.path(), &out);
         assert!(with_gpus.contains("\n#SBATCH --gpus=8\n"));
-        let nodes = script(&line, JobRequest { nodes: Some(64), ..JobRequest::default() }, 60.0, &out);
+        let nodes = script(&line, JobRequest { nodes: Some(64), ..JobRequest::default() }, 60.0, folder.path(), &out);
         assert!(nodes.contains("--nodes=64\n#SBATCH --exclusive\n#SBATCH --mem=0\n"), "{nodes}");
-        let text = script(&line, tasks, 14_400.0, &out);
+        let text = script(&line, tasks, 14_400.0, folder.path(), &out);
         assert!(
             text.contains("--ntasks=8\n#SBATCH --cpus-per-task=2\n") && text.contains("--time=04:05:00\n"),
             "{text}"

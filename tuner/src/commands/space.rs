@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use space::dims::Dim;
-use space::domain::{DomainSpec, Limits};
+use space::domain::{DomainError, DomainSpec, Limits};
 use space::guide::guideline;
 use space::{KernelChoice, SettingLevels};
 
@@ -86,7 +86,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     spec.n = n.unwrap_or_else(|| prepare::largest_safe_n(&spec, &engine));
     room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
     let unlimited = engine.domain(&spec).map_err(bad_input)?.0.points().len();
-    let (domain, _) = engine.domain_within(&spec, &limits).map_err(bad_input)?;
+    let (domain, _) = engine.domain_within(&spec, &limits).map_err(|error| of_limits(args.space.as_deref(), &error))?;
     let report = SpaceReport {
         schema_version: JSON_SCHEMA,
         n: spec.n,
@@ -102,6 +102,15 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// What is wrong with a domain within limits, with their file where there is one.
+pub(crate) fn of_limits(path: Option<&Path>, error: &DomainError) -> anyhow::Error {
+    let by_limits = matches!(error, DomainError::Limit(_) | DomainError::NoGrid { .. } | DomainError::Recursion { .. });
+    match path.filter(|_| by_limits) {
+        Some(path) => bad_input(format!("{}: {error}", path.display())),
+        None => bad_input(error),
+    }
 }
 
 /// The limits for `engine` in a file; none without one.
@@ -134,9 +143,9 @@ fn text(report: &SpaceReport<'_>) -> String {
     );
     for entry in &report.dimensions {
         let labels: Vec<&str> = entry.dim.levels.iter().map(|level| level.label.as_str()).collect();
-        let limited = if entry.limited { " (by --space)" } else { "" };
+        let (limited, usually) = if entry.limited { (" (by --space)", "without --space ") } else { ("", "") };
         text += &format!("\n{}{limited}: {}\n", entry.dim.name, labels.join(" "));
-        text += &format!("    {}\n    source: {}\n", entry.why, entry.source);
+        text += &format!("    {usually}{}\n    source: {}\n", entry.why, entry.source);
     }
     text
 }

@@ -12,6 +12,9 @@ use crate::exit;
 /// Signals closer together are one: `timeout` and batch systems send theirs to the process and to its group.
 const ONE_SIGNAL: Duration = Duration::from_millis(500);
 
+/// Between looks at whether one came.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Whether the user or the batch system asked to stop.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
@@ -38,6 +41,15 @@ impl Interrupt {
             }
         })?;
         Ok(interrupt)
+    }
+
+    /// Waits for a signal for at most `time`: whether one came.
+    pub fn asked_within(&self, time: Duration) -> bool {
+        let started = Instant::now();
+        while !self.asked() && started.elapsed() < time {
+            std::thread::sleep(LOOK);
+        }
+        self.asked()
     }
 
     /// Whether a signal came.

@@ -9,7 +9,7 @@ use objectives::launcher::MpiJob;
 use space::machine::{Machine, Node};
 
 use crate::agents::{AgentCommand, NodeAgents, agent, root_of, short};
-use crate::power::{PowerReader, RunsOn};
+use crate::power::{MeterLog, PowerReader, RunsOn};
 use crate::record::Objective;
 use crate::record::session::Session;
 use crate::session::engine::Engine;
@@ -88,6 +88,15 @@ pub fn check(session: &Session, engine: &Engine, root: &Path, simulated: Option<
         return Ok(());
     }
     readable(&power, flag)
+}
+
+/// Makes sure that an objective can be read where the runs are on `host`, this node, alone.
+///
+/// # Errors
+/// Why it cannot, with the way out.
+pub fn check_here(objective: Objective, host: &str, meter: Option<MeterLog>, root: &Path) -> Result<(), String> {
+    let flag = flag_of(objective);
+    flag.map_or(Ok(()), |flag| readable(&PowerReader::new(&root_of(root, host), meter, RunsOn::ThisNode), flag))
 }
 
 /// Makes sure that the objective of a session can be read of the nodes that were asked.

@@ -42,6 +42,12 @@ impl RankInput<'_> {
         if unequal.kernels.contains(&KernelChoice::Auto) {
             return Err(bad_input("rank_kernels: 'auto' is not possible; name the kernels of each rank"));
         }
+        if let Some(name) = unequal.kernels.iter().find_map(unknown) {
+            return Err(bad_input(format!(
+                "rank_kernels: '{name}' is neither a kernel, as builtin, builtin-avx2 and builtin-portable, nor a library; a library is \
+                 named by its path"
+            )));
+        }
         if !unequal.differs() {
             unequal.speeds.clear();
         }
@@ -70,6 +76,13 @@ fn params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
         ));
     }
     Ok(params)
+}
+
+/// The name of kernels that are no built-in ones, and look like no file of a library.
+fn unknown(kernels: &KernelChoice) -> Option<String> {
+    let KernelChoice::Blas(path) = kernels else { return None };
+    let is_file = path.components().count() > 1 || path.extension().is_some();
+    (!is_file).then(|| path.display().to_string())
 }
 
 /// Speed of each rank of a grid with these weights, PMAP row-major; none without weights.

@@ -3,19 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use objectives::foreign::Foreign;
-use objectives::launcher::{self, MpiJob};
 use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
-use space::machine::{Machine, Node};
+use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
+use super::placed::{PlacedEngine, enough_ranks, on_simulated, placed};
 use super::settle::spec;
 use super::varied::{RunPlace, varied};
 use crate::cli::{ObjectiveName, TuneArgs};
 use crate::cluster::allocation::Allocation;
-use crate::cluster::launched::bindings::bindings;
-use crate::cluster::launched::nodes::{self, Reached, Used};
 use crate::commands::space::read_limits;
 use crate::earlier;
 use crate::error::RecordError;
@@ -29,7 +26,6 @@ use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
-use crate::session::engine::programs::xhpl_beside;
 use crate::session::faster;
 use crate::session::gpus;
 use crate::session::input::read_machine;
@@ -104,6 +100,7 @@ pub(super) fn begin(
     let (levels, slurm_clock) = varied(args, &engine, &place, cluster, program)?;
     limits.iter().try_for_each(|(limits, _)| settings::check_limits(limits, &levels)).map_err(bad_input)?;
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), cores.len())?;
+    enough_ranks(&unequal, &hosts)?;
     let ranks = args.ranks.or(unequal.ranks().map(|ranks| ranks as u64));
     let wanted = Wanted::of(ranks, args.threads);
     let here = Here { cores: cores.len(), memory_bytes: facts.memory_available_bytes };
@@ -216,7 +213,7 @@ pub(super) fn leaves_engine_open(args: &TuneArgs, job: Option<&Allocation>) -> b
 ///
 /// # Errors
 /// A power limit of another objective than the rate.
-fn objective(args: &TuneArgs) -> anyhow::Result<Objective> {
+pub(super) fn objective(args: &TuneArgs) -> anyhow::Result<Objective> {
     match (args.objective, args.power_limit) {
         (ObjectiveName::Gflops, None) => Ok(Objective::Gflops),
         (ObjectiveName::Gflops, Some(power_limit_w)) => Ok(Objective::GflopsWithin { power_limit_w }),
@@ -249,13 +246,6 @@ pub(super) fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, Str
     Ok((cluster, text))
 }
 
-/// All nodes of a cluster that `program` simulates; where its file will be is not known yet.
-fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> PlacedEngine {
-    let node = cluster.node().clone();
-    let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
-    PlacedEngine { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts(), spares: Vec::new() }
-}
-
 /// Keeps the cluster, and the description of its nodes as if one had been calibrated, in `folder`.
 fn save_cluster(folder: &RunFolder, cluster: &SimulatedCluster, text: &str) -> Result<(), RecordError> {
     let path = folder.calibrated_node();
@@ -263,101 +253,6 @@ fn save_cluster(folder: &RunFolder, cluster: &SimulatedCluster, text: &str) -> R
     std::fs::create_dir_all(folder.calibration()).map_err(RecordError::write(&path))?;
     replace_file(&path, rates.as_bytes())?;
     replace_file(&folder.simulated_toml(), text.as_bytes())
-}
-
-/// An engine where its ranks can run.
-pub(super) struct PlacedEngine {
-    pub(super) engine: Engine,
-    /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
-    nodes: Vec<Node>,
-    /// Their names.
-    pub(super) hosts: Vec<String>,
-    /// Names of the nodes that are kept to replace one of them.
-    spares: Vec<String>,
-}
-
-impl PlacedEngine {
-    /// Where its own launcher, or this process, starts its ranks.
-    fn unplaced(engine: Engine) -> Self {
-        Self { engine, nodes: Vec::new(), hosts: Vec::new(), spares: Vec::new() }
-    }
-
-    /// `machine`, or nothing known but the nodes, with the nodes that were found.
-    pub(super) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
-        if self.nodes.is_empty() {
-            return machine;
-        }
-        Some(Machine { nodes: self.nodes.clone(), ..machine.unwrap_or_default() })
-    }
-}
-
-/// Our engine on all nodes of `job`, unless the user wants it otherwise; processes are tried before they are relied on.
-///
-/// # Errors
-/// Programs or nodes that are not there, and the way out.
-pub(super) fn placed(
-    engine: Engine,
-    args: &TuneArgs,
-    program: &Path,
-    job: Option<&Allocation>,
-    machine: Option<&Machine>,
-    cores: usize,
-) -> anyhow::Result<PlacedEngine> {
-    let described = machine.is_some_and(|machine| machine.nodes.iter().map(|node| node.count).sum::<usize>() > 1);
-    if let Some(job) = job.filter(|job| described && job.manager.is_empty()) {
-        return Err(bad_input(format!("{job}: --machine describes the nodes; leave one of them out")));
-    }
-    let job = job.filter(|_| !described);
-    let used = Used::AllBut(args.spares as usize);
-    let Reached { job, nodes, hosts, spares } = match (&engine, job) {
-        (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => {
-            nodes::found(xhpl_beside(program), job, cores, used)?
-        }
-        (Engine::Launched(mpi), Some(job)) if args.launcher.is_none() => {
-            nodes::found(mpi.program.clone(), job, cores, used)?
-        }
-        _ if args.spares > 0 && !matches!((&engine, job), (Engine::Launched(_), Some(_))) => {
-            return Err(bad_input(format!(
-                "--spares {}: only nodes of a job, or of --nodes, can be kept; start it in a job of several nodes, or leave --spares out",
-                args.spares
-            )));
-        }
-        _ => {
-            engine.check_programs()?;
-            match (&engine, job) {
-                (Engine::Launched(mpi), Some(job)) => nodes::reached(mpi, job, cores, used)?,
-                (Engine::Launched(mpi), None) => {
-                    bindings(mpi, args.ranks.map_or(cores, |ranks| ranks as usize).min(2), 1)?;
-                    return Ok(PlacedEngine::unplaced(engine));
-                }
-                (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
-                    let nodes = nodes::granted(job, &hpl::machine::host::facts());
-                    let said: Vec<String> = nodes.iter().map(words).collect();
-                    say(&format!(
-                        "{job}: {} (as granted to the job, else as this node; describe them with --machine if that is wrong)",
-                        said.join(", ")
-                    ));
-                    let machine = Machine { nodes: nodes.clone(), ..Machine::default() };
-                    return Ok(PlacedEngine { nodes, ..PlacedEngine::unplaced(engine.on(Some(&machine))) });
-                }
-                _ => return Ok(PlacedEngine::unplaced(engine)),
-            }
-        }
-    };
-    let kept = if spares.is_empty() { String::new() } else { format!("; spares: {}", spares.join(" ")) };
-    say(&format!("{} nodes, reached by {}: {}{kept}", hosts.len(), job.launcher, hosts.join(" ")));
-    Ok(PlacedEngine { engine: Engine::Launched(job), nodes, hosts, spares })
-}
-
-/// Whether the launcher of another engine starts as many processes as it is path.
-fn reaches_nodes(foreign: &Foreign) -> bool {
-    launcher::says_processes(&launcher::words(&foreign.profile().launcher))
-}
-
-/// A group of nodes in words.
-fn words(group: &Node) -> String {
-    let gib = group.memory_bytes as f64 / f64::from(1 << 30);
-    format!("{} of {} cores and {gib:.1} GiB", group.count, group.cores)
 }
 
 /// The budget of a resumed session that has spent `spent_s` seconds, ended before its job.

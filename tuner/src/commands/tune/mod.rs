@@ -10,7 +10,7 @@ use space::Candidates;
 
 use crate::cli::TuneArgs;
 use crate::cluster::launched::lost::lost;
-use crate::commands::space::limits;
+use crate::commands::space::{limits, of_limits};
 use crate::earlier;
 use crate::exit::{self, bad_input};
 use crate::power::settings::{FoundSettings, NodeSetter, Restored};
@@ -48,6 +48,7 @@ mod ended;
 mod given;
 mod moved;
 mod nodes;
+mod placed;
 mod rehearse;
 mod settle;
 mod varied;
@@ -128,6 +129,9 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
             progress.line(&format!("session.toml runs {} by: {}", job.program.display(), job.launcher));
         }
         _ => {}
+    }
+    if args.resume.is_some() && is_over(&store, &budget) {
+        progress.line("nothing is run: the budget of this session is used; another session needs another folder");
     }
     let ended = loop {
         if is_over(&store, &budget) {
@@ -222,8 +226,10 @@ fn search(
         Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.clone()).found_at(found);
     let spec = settle(store, engine, &room, spec, &predictor, budget)?;
     let path = store.folder().limits_toml();
-    let limits = limits(Some(path.as_path()).filter(|path| path.exists()), engine)?;
-    let (domain, baseline) = engine.domain_at(&spec, &limits, &store.session().settings).map_err(bad_input)?;
+    let path = Some(path.as_path()).filter(|path| path.exists());
+    let limits = limits(path, engine)?;
+    let domain = engine.domain_at(&spec, &limits, &store.session().settings);
+    let (domain, baseline) = domain.map_err(|error| of_limits(path, &error))?;
     let domain = domain.as_ref();
     let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
     if args.resume.is_some() || !store.rows().is_empty() {

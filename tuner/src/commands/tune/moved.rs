@@ -6,6 +6,7 @@ use objectives::launcher::MpiJob;
 use space::Unequal;
 use space::machine::{Machine, Node};
 
+use super::placed::on_a_node;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
 use crate::cluster::launched::lost::silent;
@@ -17,6 +18,7 @@ use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::Session;
 use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::progress::say;
+use crate::session::engine::Engine;
 use crate::session::input::read_machine;
 
 /// Trials as long as the longest one that have to fit into the time left, beside the shortest budget: for less it is not worth to go on.
@@ -47,6 +49,18 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
     let before = session.hosts.len();
     let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
     let job = job.filter(|_| before > 0 && !session.is_simulated());
+    // Its nodes were those of its job, not such as the user's launcher reaches.
+    let was_in_job = mpi.launcher.starts_with("srun") && !session.command.contains("--launcher");
+    if was_in_job && job.as_ref().is_some_and(|job| job.manager.is_empty()) {
+        let root = folder.root().display();
+        return Err(bad_input(format!(
+            "{root}: the session ran on {before} nodes of a Slurm job, and this is none: submit its script again, or resume it in a job; \
+             hpl-tune report {root} shows what it has"
+        )));
+    }
+    if let Some(job) = &job {
+        on_a_node(job, &Engine::Launched(mpi.clone()))?;
+    }
     let Some(job) = job else {
         bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
         return Ok(());

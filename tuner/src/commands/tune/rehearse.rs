@@ -2,9 +2,10 @@
 //!
 //! Both refuse what the session would refuse.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
@@ -13,20 +14,23 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
-use super::begin::{budget_s, leaves_engine_open, placed, rank_input};
+use super::begin::{budget_s, leaves_engine_open, objective, power_log, rank_input};
+use super::placed::{enough_ranks, placed};
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
 use crate::cluster::sbatch::{self, JobRequest};
-use crate::commands::space::limits;
+use crate::commands::space::{limits, of_limits};
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::RunFolder;
 use crate::search::budget::Budget;
+use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::gpus;
 use crate::session::input::read_machine;
+use crate::session::power;
 use crate::session::prepare;
 use crate::session::room::{Here, Modelled, Room, Wanted};
 use crate::session::settings;
@@ -39,7 +43,8 @@ const EXAMPLE_N: usize = 10_000;
 /// # Errors
 /// Bad input, or a script that cannot be written.
 pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
-    let budget = Budget::new(Instant::now(), budget_s(args.budget)?, 0.0);
+    let asked_s = budget_s(args.budget)?;
+    let mut budget = Budget::new(Instant::now(), asked_s, 0.0);
     let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
     engine.check_flags(args.threads, &args.blas)?;
     let facts = hpl::machine::host::facts();
@@ -52,10 +57,16 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let engine = engine.on(machine.as_ref());
     // Nodes that are found have no kernels.
     let kernels = engine.kernels(&args.blas, machine.as_ref())?;
+    let objective = objective(args)?;
     // What the session would find on the nodes of its job.
     let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
     let (engine, machine, hosts) = match &job {
         Some(job) => {
+            let budget_s = job.budget_s(asked_s)?;
+            budget = Budget::new(Instant::now(), budget_s, 0.0);
+            job.warnings(asked_s, budget_s, args.local)
+                .iter()
+                .for_each(|sentence| say(&format!("warning: {sentence}")));
             let placed = placed(engine, args, program, Some(job), machine.as_ref(), facts.cores_allowed.len())?;
             let machine = placed.described(machine);
             (placed.engine, machine, placed.hosts)
@@ -68,6 +79,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         here = elsewhere(here, machine.as_ref(), args.nodes, wanted);
     }
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), here.cores)?;
+    enough_ranks(&unequal, &hosts)?;
     wanted.ranks = wanted.ranks.or(unequal.ranks());
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;
@@ -99,9 +111,16 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     };
     if args.dry_run {
         settings::check_limits(&limits, &levels).map_err(bad_input)?;
+        let is_here = hosts.is_empty()
+            && machine.as_ref().is_none_or(|machine| machine.nodes.iter().map(|node| node.count).sum::<usize>() < 2);
+        if is_here && args.simulate.is_none() {
+            let meter = power_log(args)?;
+            power::check_here(objective, &facts.hostname, meter, &args.power_root).map_err(bad_input)?;
+        }
     }
     let engine = engine.clocked_by(slurm_clock);
-    let (domain, usual) = engine.domain_at(&spec, &limits, &levels).map_err(bad_input)?;
+    let domain = engine.domain_at(&spec, &limits, &levels);
+    let (domain, usual) = domain.map_err(|error| of_limits(args.space.as_deref(), &error))?;
     if let Some(path) = &args.sbatch {
         let request = request(args, &engine, wanted, &room)?;
         return write_script(args, program, path, request, &room);
@@ -157,25 +176,29 @@ fn elsewhere(here: Here, machine: Option<&Machine>, nodes: Option<u64>, wanted: 
 /// Several nodes for ranks that are threads of one process.
 fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> anyhow::Result<JobRequest> {
     let nodes = args.nodes.map(|nodes| nodes as usize);
-    let fixed = wanted.ranks.or(wanted.threads).map(|_| {
-        let threads = wanted.threads.unwrap_or(1);
-        (wanted.ranks.unwrap_or((room.places / threads).max(1)), threads)
-    });
+    let spares = args.spares as usize;
+    if spares > 0 && spares >= nodes.unwrap_or(1) {
+        let nodes = nodes.unwrap_or(1);
+        return Err(bad_input(format!(
+            "--spares {spares}: of {nodes} nodes none is left to run on; raise --nodes, or lower --spares"
+        )));
+    }
     Ok(match engine {
         // Without a launcher it finds one on the nodes of its job.
         Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) && args.local => {
             return Err(bad_input("--local uses one node: leave out --nodes, or --local"));
         }
-        Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) => JobRequest { nodes, tasks: fixed, accelerators: None },
+        // Steps of its own start the ranks, on all cores.
+        Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) => JobRequest { nodes, ..JobRequest::default() },
         Engine::Ours => {
-            let tasks = fixed.map(|(ranks, threads)| (1, ranks * threads));
+            let tasks = wanted.ranks.zip(wanted.threads).map(|(ranks, threads)| (1, ranks * threads));
             JobRequest { nodes: Some(1), tasks, accelerators: None }
         }
         _ => {
             let threads = wanted.threads.unwrap_or(1);
             let ranks = wanted.ranks.unwrap_or((room.places / threads).max(1));
             // All cores of the nodes, where neither they nor the ranks are known.
-            let unknown = nodes.is_some() && args.machine.is_none() && fixed.is_none() && engine.calibrates();
+            let unknown = nodes.is_some() && args.machine.is_none() && wanted.ranks.is_none() && engine.calibrates();
             let tasks = (!unknown).then_some((ranks, threads));
             JobRequest { nodes, tasks, accelerators: (!engine.calibrates()).then_some(ranks) }
         }
@@ -216,8 +239,12 @@ fn order(
 fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: JobRequest, room: &Room) -> anyhow::Result<u8> {
     let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--nodes", "--out"]);
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("runs/slurm"));
-    let script = sbatch::script(&words, request, budget_s(args.budget)?, &std::path::absolute(out)?);
+    // Each script has its own session.
+    let named = || Path::new("runs").join(path.file_stem().unwrap_or(OsStr::new("slurm")));
+    let out = args.out.clone().unwrap_or_else(named);
+    RunFolder::is_free(&out)?;
+    let script =
+        sbatch::script(&words, request, budget_s(args.budget)?, &std::env::current_dir()?, &std::path::absolute(out)?);
     // What is there may be another session's script, or anything else.
     let new = OpenOptions::new().write(true).create_new(true).open(path);
     match new.and_then(|mut file| file.write_all(script.as_bytes())) {

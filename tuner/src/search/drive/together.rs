@@ -7,7 +7,7 @@ use hpl::machine::accelerators::Accelerators;
 use hpl::measure::power::PowerSamples;
 use objectives::predict::Predictor;
 use objectives::real::{Extent, GuardRecord, RealRuns, Running};
-use objectives::{Failure, Observation};
+use objectives::{Exit, Failure, Observation};
 
 use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
@@ -30,6 +30,9 @@ use crate::search::schedule::Due;
 
 /// In runs of at least so many seconds Slurm has set the clock before it was looked at.
 const CLOCK_IS_SET_S: f64 = 5.0;
+
+/// The end of a job reaches its runs and this program within so long.
+const SAME_END: Duration = Duration::from_secs(3);
 
 /// Starts trials, waits for them, and records them.
 pub struct TrialRunner<'a> {
@@ -84,6 +87,17 @@ impl StartedTrial<'_> {
 
     fn running(&mut self) -> Option<&mut Running> {
         self.run.as_mut()?.as_mut().ok()
+    }
+}
+
+/// Whether a run was ended by a signal, whose number launchers pass on above 128.
+fn is_ended_by_signal(outcome: &Result<Observation, Failure>) -> bool {
+    match outcome {
+        Err(Failure::Crashed { exit, .. }) => {
+            matches!(exit, Exit::Signal(_)) || matches!(exit, Exit::Code(code) if *code > 128)
+        }
+        Err(Failure::Killed { .. }) => true,
+        _ => false,
     }
 }
 
@@ -276,6 +290,10 @@ impl TrialRunner<'_> {
         loop {
             for (at, trial) in under_way.iter_mut().enumerate() {
                 if let Some(outcome) = trial.finish_within(look) {
+                    if is_ended_by_signal(&outcome) && self.interrupt.asked_within(SAME_END) {
+                        end(under_way);
+                        return None;
+                    }
                     return Some((at, outcome));
                 }
                 if self.interrupt.asked() {

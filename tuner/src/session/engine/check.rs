@@ -1,5 +1,6 @@
 //! Whether the programs of an engine are there.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use objectives::foreign::Profile;
@@ -42,6 +43,10 @@ impl Engine {
         }
         if found(&program).is_none() {
             return Err(bad_input(format!("{whose}: no program {}; {give}", program.display())));
+        }
+        let is_executable = |path: &PathBuf| path.metadata().is_ok_and(|data| data.permissions().mode() & 0o111 != 0);
+        if let Some(path) = found(&program).filter(|path| !is_executable(path)) {
+            return Err(bad_input(format!("{whose}: {0} is not executable; chmod +x {0}, or {give}", path.display())));
         }
         Ok(())
     }

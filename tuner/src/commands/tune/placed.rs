@@ -1,0 +1,166 @@
+//! Where the ranks of a session run: in this process, or on the nodes of a job.
+
+use std::path::Path;
+
+use objectives::foreign::Foreign;
+use objectives::launcher::{self, MpiJob};
+use objectives::simulated::SimulatedCluster;
+use space::Unequal;
+use space::machine::{Machine, Node};
+
+use crate::cli::TuneArgs;
+use crate::cluster::allocation::Allocation;
+use crate::cluster::launched::bindings::bindings;
+use crate::cluster::launched::nodes::{self, Reached, Used};
+use crate::exit::bad_input;
+use crate::search::progress::say;
+use crate::session::engine::Engine;
+use crate::session::engine::programs::xhpl_beside;
+
+/// An engine where its ranks can run.
+pub(super) struct PlacedEngine {
+    pub(super) engine: Engine,
+    /// The nodes that its processes have found; none where the ranks are on this one alone, or `--machine` says their nodes.
+    pub(super) nodes: Vec<Node>,
+    /// Their names.
+    pub(super) hosts: Vec<String>,
+    /// Names of the nodes that are kept to replace one of them.
+    pub(super) spares: Vec<String>,
+}
+
+impl PlacedEngine {
+    /// Where its own launcher, or this process, starts its ranks.
+    fn unplaced(engine: Engine) -> Self {
+        Self { engine, nodes: Vec::new(), hosts: Vec::new(), spares: Vec::new() }
+    }
+
+    /// `machine`, or nothing known but the nodes, with the nodes that were found.
+    pub(super) fn described(&self, machine: Option<Machine>) -> Option<Machine> {
+        if self.nodes.is_empty() {
+            return machine;
+        }
+        Some(Machine { nodes: self.nodes.clone(), ..machine.unwrap_or_default() })
+    }
+}
+
+/// Our engine on all nodes of `job`, unless the user wants it otherwise; processes are tried before they are relied on.
+///
+/// # Errors
+/// Programs or nodes that are not there, and the way out.
+pub(super) fn placed(
+    engine: Engine,
+    args: &TuneArgs,
+    program: &Path,
+    job: Option<&Allocation>,
+    machine: Option<&Machine>,
+    cores: usize,
+) -> anyhow::Result<PlacedEngine> {
+    let nodes_of_machine = machine.map_or(0, |machine| machine.nodes.iter().map(|node| node.count).sum());
+    let described = nodes_of_machine > 1;
+    if let Some(job) = job.filter(|job| described && job.manager.is_empty()) {
+        return Err(bad_input(format!("{job}: --machine describes the nodes; leave one of them out")));
+    }
+    if let Some(job) = job {
+        on_a_node(job, &engine)?;
+    }
+    let job = match job.filter(|job| matches!(engine, Engine::Ours) && job.nodes() > 1 && !args.local) {
+        Some(job) if described && nodes_of_machine != job.nodes() => {
+            return Err(bad_input(format!(
+                "--machine describes {nodes_of_machine} nodes, and {job} has {}; give the description of as many, or leave --machine out",
+                job.nodes()
+            )));
+        }
+        Some(job) => Some(job),
+        None => job.filter(|_| !described),
+    };
+    let used = Used::AllBut(args.spares as usize);
+    let Reached { job, nodes, hosts, spares } = match (&engine, job) {
+        (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => {
+            nodes::found(xhpl_beside(program), job, cores, used)?
+        }
+        (Engine::Launched(mpi), Some(job)) if args.launcher.is_none() => {
+            nodes::found(mpi.program.clone(), job, cores, used)?
+        }
+        _ if args.spares > 0 && !matches!((&engine, job), (Engine::Launched(_), Some(_))) => {
+            return Err(bad_input(format!(
+                "--spares {}: only nodes of a job, or of --nodes, can be kept; start it in a job of several nodes, or leave --spares out",
+                args.spares
+            )));
+        }
+        _ => {
+            engine.check_programs()?;
+            match (&engine, job) {
+                (Engine::Launched(mpi), Some(job)) => nodes::reached(mpi, job, cores, used)?,
+                (Engine::Launched(mpi), None) => {
+                    bindings(mpi, args.ranks.map_or(cores, |ranks| ranks as usize).min(2), 1)?;
+                    return Ok(PlacedEngine::unplaced(engine));
+                }
+                (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
+                    let nodes = nodes::granted(job, &hpl::machine::host::facts());
+                    let said: Vec<String> = nodes.iter().map(words).collect();
+                    say(&format!(
+                        "{job}: {} (as granted to the job, else as this node; describe them with --machine if that is wrong)",
+                        said.join(", ")
+                    ));
+                    let machine = Machine { nodes: nodes.clone(), ..Machine::default() };
+                    return Ok(PlacedEngine { nodes, ..PlacedEngine::unplaced(engine.on(Some(&machine))) });
+                }
+                _ => return Ok(PlacedEngine::unplaced(engine)),
+            }
+        }
+    };
+    let kept = if spares.is_empty() { String::new() } else { format!("; spares: {}", spares.join(" ")) };
+    say(&format!("{} nodes, reached by {}: {}{kept}", hosts.len(), job.launcher, hosts.join(" ")));
+    Ok(PlacedEngine { engine: Engine::Launched(job), nodes, hosts, spares })
+}
+
+/// Whether the launcher of another engine starts as many processes as it is path.
+fn reaches_nodes(foreign: &Foreign) -> bool {
+    launcher::says_processes(&launcher::words(&foreign.profile().launcher))
+}
+
+/// A group of nodes in words.
+fn words(group: &Node) -> String {
+    let gib = group.memory_bytes as f64 / f64::from(1 << 30);
+    let [nodes, cores] = [("node", group.count), ("core", group.cores)]
+        .map(|(what, count)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    format!("{nodes} of {cores} and {gib:.1} GiB")
+}
+
+/// Makes sure that what is measured here is a node of `job`.
+///
+/// # Errors
+/// A host that is none of them; another engine starts its processes by itself, and is only warned of.
+pub(super) fn on_a_node(job: &Allocation, engine: &Engine) -> anyhow::Result<()> {
+    if job.is_here() {
+        return Ok(());
+    }
+    let host = hpl::machine::host::facts().hostname;
+    let is_none = format!("{job}: this host, {host}, is none of its nodes");
+    if matches!(engine, Engine::Foreign(_)) {
+        say(&format!("warning: {is_none}; what is measured before the first run is of this host"));
+        return Ok(());
+    }
+    Err(bad_input(format!("{is_none}: let --sbatch FILE write a script with this command, and submit that")))
+}
+
+/// Makes sure that ranks of which each is named leave no node without work.
+///
+/// # Errors
+/// Fewer ranks than nodes.
+pub(super) fn enough_ranks(unequal: &Unequal, hosts: &[String]) -> anyhow::Result<()> {
+    match unequal.ranks().filter(|ranks| *ranks < hosts.len()) {
+        Some(ranks) => Err(bad_input(format!(
+            "weights or rank_kernels are those of {ranks} ranks, and there are {} nodes: give those of one rank for each node at least, or use fewer nodes",
+            hosts.len()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// All nodes of a cluster that `program` simulates; where its file will be is not known yet.
+pub(super) fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> PlacedEngine {
+    let node = cluster.node().clone();
+    let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
+    PlacedEngine { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts(), spares: Vec::new() }
+}
