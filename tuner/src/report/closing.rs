@@ -49,6 +49,11 @@ fn won(summary: &Summary) -> String {
         };
     };
     let how = if summary.session.is_simulated() { "In the simulation: " } else { "" };
+    if let Some((limit, watts)) = above_limit(summary) {
+        return format!(
+            "Won: {how}nothing, as no candidate keeps the power limit of {limit} W; the best takes {watts} W."
+        );
+    }
     let per_watt = summary.session.objective == Objective::GflopsPerWatt;
     let better = if per_watt { "more efficient" } else { "faster" };
     let said = match &summary.best_by_baseline {
@@ -61,6 +66,13 @@ fn won(summary: &Summary) -> String {
         }
     };
     format!("Won: {how}{said}.")
+}
+
+/// The power limit and the watts of the best, where these are more.
+fn above_limit(summary: &Summary) -> Option<(u64, String)> {
+    let objective = summary.session.objective;
+    let watts = summary.limited_power_w().filter(|watts| !objective.allows(*watts))?;
+    Some((objective.power_limit_w()?, digits(watts)))
 }
 
 fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
@@ -81,11 +93,11 @@ fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
 
 fn next(summary: &Summary, folder: &str) -> Vec<String> {
     let session = &summary.session;
+    let is_over = summary.used_s > OVER * session.budget_s;
+    let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
     if summary.best.is_none() {
         let failed = format!("the page report.html in {folder} tells why trials failed");
-        let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
         let longer = "a longer --budget leaves time for a final run".to_owned();
-        let is_over = summary.used_s > OVER * session.budget_s;
         let left = match (is_over, session.is_simulated()) {
             (false, _) => goes_on,
             (true, true) => longer,
@@ -95,8 +107,12 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
         return (!summary.failures.is_empty()).then_some(failed).into_iter().chain(is_left.then_some(left)).collect();
     }
     let mut next = Vec::new();
+    if above_limit(summary).is_some() {
+        next.push("a higher --power-limit, or --vary clock, which searches lower clocks, too".to_owned());
+    }
     if summary.verified_run().is_none() {
-        next.push("no final run of the best has passed; a longer --budget leaves time for one".to_owned());
+        let way_out = if is_over { "a longer --budget leaves time for one" } else { goes_on.as_str() };
+        next.push(format!("no final run of the best has passed; {way_out}"));
     }
     if let Comparison::Measured { ratio } = &summary.best_by_baseline
         && ratio.pairs < PAIRS_TO_JUDGE
@@ -181,6 +197,20 @@ mod tests {
         assert!(none.contains("was not measured: the default did not run"), "{none}");
         let same = Summary { best_by_baseline: Comparison::Same { best_is: "the default" }, ..summary(&[]) };
         assert!(said(&same).starts_with("Won: the usual HPL.dat is the best that was found, at 20.00 GFLOP/s."));
+    }
+
+    #[test]
+    fn a_missed_power_limit_is_said_first() {
+        let mut summary = summary(&[(1.0, 1.0); 6]);
+        summary.session.objective = Objective::GflopsWithin { power_limit_w: 400 };
+        summary.best.as_mut().unwrap().limited_power_w = Some(412.0);
+        let text = said(&summary);
+        assert!(
+            text.starts_with("Won: nothing, as no candidate keeps the power limit of 400 W; the best takes 412.0 W.")
+        );
+        assert!(text.contains("Next: a higher --power-limit"), "{text}");
+        summary.best.as_mut().unwrap().limited_power_w = Some(390.0);
+        assert!(!said(&summary).contains("keeps the power limit"));
     }
 
     #[test]

@@ -147,11 +147,10 @@ pub(crate) fn objective(summary: &Summary) -> Option<String> {
                 .to_owned(),
         ),
         Objective::GflopsWithin { power_limit_w } => {
-            let best = summary.best.as_ref();
-            let taken = match best.and_then(|best| best.limited_power_w) {
+            let taken = match summary.limited_power_w() {
                 None => "no power of the best was read".to_owned(),
                 Some(watts) if summary.session.objective.allows(watts) => format!("the best takes {} W", digits(watts)),
-                Some(watts) => format!("no candidate keeps it: that of the least power takes {} W", digits(watts)),
+                Some(watts) => format!("no candidate keeps it: the best takes {} W", digits(watts)),
             };
             Some(format!("GFLOP/s at no more than {power_limit_w} W in the core phase; {taken}"))
         }

@@ -15,8 +15,11 @@ use super::{Score, Summary};
 /// Columns of the names before what is said of them.
 const NAMES: usize = 14;
 
+/// Most characters in a cell of the table of the best.
+const LONG_CELL: usize = 24;
+
 /// The summary as plain text, one line feed at its end; in lines of at most `width` columns, where words allow it and one is given, but for the
-/// table of the best.
+/// table of the best, whose long cells are below it.
 pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -124,7 +127,7 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     }
     if !summary.top.is_empty() {
         text.push('\n');
-        text.push_str(&top(summary));
+        text.push_str(&top(summary, width));
     }
     text
 }
@@ -153,22 +156,56 @@ fn wrapped(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
     lines
 }
 
-/// The best candidates, one line each, with the columns in which they differ.
-fn top(summary: &Summary) -> String {
+/// The best candidates, one line each, with the columns in which they differ; what is too long for a cell is numbered, and below.
+fn top(summary: &Summary, width: Option<usize>) -> String {
     let named = |name: &str, cells| (name.to_owned(), cells);
     let mut columns = vec![named("GFLOP/s", summary.top.iter().map(|s| digits(s.rate_gflops)).collect::<Vec<_>>())];
     columns.push(named("runs", summary.top.iter().map(|s| s.runs.to_string()).collect()));
     columns.push(named("min", summary.top.iter().map(|s| digits(s.range_gflops[0])).collect()));
     columns.push(named("max", summary.top.iter().map(|s| digits(s.range_gflops[1])).collect()));
     columns.push(named("residual", summary.top.iter().map(|s| s.residual.map_or("-".to_owned(), digits)).collect()));
+    if summary.top.iter().any(|score| score.limited_power_w.or(score.power_w).is_some()) {
+        let watts = |score: &Score| score.limited_power_w.or(score.power_w).map_or("-".to_owned(), digits);
+        columns.push(named("watts", summary.top.iter().map(watts).collect()));
+    }
     columns.extend(telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>()));
     let mut lines = vec![String::new(); summary.top.len() + 1];
-    for (name, cells) in columns {
+    let mut below = Vec::new();
+    for (name, mut cells) in columns {
+        if cells.iter().any(|cell| cell.chars().count() > LONG_CELL) {
+            below.extend(numbered(&name, &mut cells));
+        }
         let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0).max(name.len());
         for (line, cell) in lines.iter_mut().zip(std::iter::once(name.as_str()).chain(cells.iter().map(String::as_str)))
         {
             let _ = write!(line, "{cell:>width$}  ");
         }
     }
-    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+    let below = below.iter().map(|line| folded(line, width, NAMES));
+    lines.iter().map(|line| line.trim_end().to_owned()).chain(below).map(|line| line + "\n").collect()
+}
+
+/// Puts numbers in place of the different cells, from 1 in their order; what each stands for.
+fn numbered(name: &str, cells: &mut [String]) -> Vec<String> {
+    let mut different: Vec<String> = Vec::new();
+    for cell in cells {
+        let at = different.iter().position(|other| other == cell).unwrap_or_else(|| {
+            different.push(cell.clone());
+            different.len() - 1
+        });
+        *cell = format!("[{}]", at + 1);
+    }
+    different.iter().enumerate().map(|(at, cell)| format!("{name} [{}]: {cell}", at + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_cells_are_numbered_in_their_order() {
+        let mut cells = ["rows 0.5:0.5", "equal", "rows 0.5:0.5"].map(str::to_owned);
+        assert_eq!(numbered("weights", &mut cells), ["weights [1]: rows 0.5:0.5", "weights [2]: equal"]);
+        assert_eq!(cells, ["[1]", "[2]", "[1]"]);
+    }
 }

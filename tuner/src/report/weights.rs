@@ -82,7 +82,7 @@ impl MethodComparison<'_> {
             }
         }
         text.push_str(
-            "predicted: the slowest node of each step, without panels, latencies and look-ahead; an upper bound.\n",
+            "predicted: the slowest node of each step, panels as fast as updates, no latencies; an upper bound.\n",
         );
         text.push_str(match self.timeline {
             Some(_) => "by the timeline: panels, messages and look-ahead too, with the description's phases as those of the fastest node.\n",

@@ -71,9 +71,21 @@ pub(super) fn by_baseline(
     match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured(&never_passed(rows, Identity::BASELINE).map_or_else(
-            || "no time was left for pairs of the two".to_owned(),
+            || no_pairs(rows, "no time was left for pairs of the two", objective),
             |why| format!("the default has failed in each run, the last time: {why}"),
         )),
+    }
+}
+
+/// Why two were not compared after the choice, which `left` says where there was time for it.
+fn no_pairs(rows: &[Row], left: &str, objective: Objective) -> String {
+    let has = |strategy| rows.iter().any(|row| row.strategy == strategy && row.passed);
+    match objective.power_limit_w() {
+        Some(limit) if has(Identity::CONFIRM) => format!("no pair kept the power limit of {limit} W"),
+        _ if !rows.iter().any(|row| row.strategy == Identity::FINAL) => {
+            "there was no final run, after which it is measured".to_owned()
+        }
+        _ => left.to_owned(),
     }
 }
 
@@ -110,7 +122,7 @@ pub(super) fn by_expert(
     }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);
     Comparison::not_measured(&failed.map_or_else(
-        || "no time was left after the final run".to_owned(),
+        || no_pairs(rows, "no time was left after the final run", session.objective),
         |row| format!("its run failed, {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
     ))
 }

@@ -188,6 +188,14 @@ impl Summary {
         self.final_run.as_ref().filter(|row| row.passed && at_target_n(&row.candidate(), &self.session) == best)
     }
 
+    /// The watts of the best that are compared with a power limit: at the N that is searched, where its final run was at another one.
+    pub fn limited_power_w(&self) -> Option<f64> {
+        let best = self.best.as_ref()?;
+        let target = at_target_n(&best.candidate, &self.session);
+        let searched = self.top.iter().find(|score| score.candidate == target && target != best.candidate);
+        searched.and_then(|score| score.limited_power_w).or(best.limited_power_w)
+    }
+
     /// Its passed final run, else the last trial of the best.
     pub fn shown_trial(&self) -> Option<u64> {
         let last = self.verified_run().map(|row| row.trial);
