@@ -286,7 +286,7 @@ fn unequal_ranks_are_surveyed_and_weighed() {
     let (dat, weights, svg) = (dat.to_str().unwrap(), at("w.toml"), at("w.svg"));
     let measure = ["weights", "--measure", dat, "--engine-params", &engine, "--out", &weights, "--picture", &svg];
     let text = printed(&measure);
-    assert!(text.contains("kept") && text.contains("by the windows"), "{text}");
+    assert!(text.contains("by the windows") && text.contains("kept/equal") && text.contains("6 pairs"), "{text}");
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.contains("measured weights") && svg.contains("rank 1") && svg.ends_with("</svg>\n"), "{svg}");
     let columns = WeightsFile::parse(&std::fs::read_to_string(&weights).unwrap()).unwrap().columns;

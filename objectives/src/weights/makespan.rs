@@ -1,10 +1,11 @@
 //! The predicted time of shares: a run on unequal nodes, step by step.
 //!
-//! In each step every node updates its part of the trailing matrix, receives its rows of the panel when Q > 1, and
-//! exchanges its part of U when P > 1; the slowest node ends the step. Parts are counted in blocks as the engine deals
-//! them, which includes the imbalance of few blocks per node. Panel factorization, latencies and look-ahead are ignored:
-//! the result compares shares with each other, and is an upper bound of the rate if messages are few. If the phases of our
-//! engine are measured, its timeline includes all of these ([`timeline_rate_gflops`]).
+//! In each step every node updates its part of the trailing matrix, solves for its columns of U, receives its rows of the panel when
+//! Q > 1, and exchanges its part of U when P > 1; those that own the panel factor their rows of it, as fast as they update; the slowest
+//! node ends the step. Parts are counted in blocks as the engine deals them, which includes the imbalance of few blocks per node.
+//! Latencies, look-ahead and the lower rate of panels are ignored: the result compares shares with each other, and is an upper bound
+//! of the rate if messages are few. If the phases of our engine are measured, its timeline includes all of these
+//! ([`timeline_rate_gflops`]).
 
 use hpl::plan::layout::Distribution;
 use space::{Candidate, EngineParams, HplParams, flops};
@@ -32,7 +33,9 @@ pub fn time_s(cluster: &Cluster, grid: &NodeGrid, n: usize, nb: usize) -> f64 {
             for (i, mp) in mp.iter().enumerate() {
                 let (flop_s, byte_s) = costs[i + j * grid.p];
                 let jb = jb as f64;
-                let compute_s = if mp * nq > 0.0 { 2.0 * mp * nq * jb * flop_s } else { 0.0 };
+                let factored = if columns.block_owner(k) == j { mp * jb * jb } else { 0.0 };
+                let flops = 2.0 * mp * nq * jb + nq * jb * jb + factored;
+                let compute_s = if flops > 0.0 { flops * flop_s } else { 0.0 };
                 let panel = if grid.q > 1 && nq > 0.0 { mp * jb } else { 0.0 };
                 let u = if grid.p > 1 { nq * jb } else { 0.0 };
                 slowest_s = slowest_s.max(compute_s + 8.0 * (panel + u) * byte_s);

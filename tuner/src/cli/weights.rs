@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::predict::positive;
+
 /// Compute the weights of unequal nodes by every method.
 #[derive(Debug, Args)]
 pub struct WeightsArgs {
@@ -38,7 +40,7 @@ pub struct WeightsArgs {
     #[arg(long, value_name = "HOW", value_enum, default_value = "mean")]
     pub combine: CombineArg,
     /// SLEM: cost of one communicated word, in flops
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = positive)]
     pub message_unit: f64,
     /// Method whose weights the files hold
     #[arg(long, value_name = "NAME", value_enum, default_value = "model")]

@@ -17,12 +17,16 @@ use crate::cli::weights::WeightsArgs;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::report::owners::{Bar, Owned, picture};
+use crate::report::ratio_in_words;
+use crate::report::stats::{Ratio, paired_ratio};
 use crate::session::input::{read_dat, read_params_of, single};
 
 /// Most weights that are tried along one axis.
 const MOST: usize = 12;
 /// Measurements of the same weights.
 const REPEATS: usize = 3;
+/// Measurements of the kept weights and of equal ones, in turn: the fewest that give an interval.
+const PAIRS: usize = 6;
 /// A run below this time is measured as a whole, in seconds.
 const SHORT_S: f64 = 3.0;
 
@@ -52,6 +56,11 @@ pub fn measured(args: &WeightsArgs, dat: &Path) -> anyhow::Result<u8> {
         if ranks > 1 {
             windows = search(&mut candidate, along, ranks, file.threshold, &mut out)?;
         }
+    }
+    if !is_equal(&candidate.engine.weights)
+        && let Some(ratio) = beside_equal(&candidate, &windows, file.threshold)?
+    {
+        writeln!(out, "kept/equal {}", ratio_in_words(&ratio))?;
     }
     if let Some(path) = &args.picture {
         replace_file(path, drawn(&candidate, &windows, file.threshold)?.as_bytes())?;
@@ -101,6 +110,30 @@ fn search(
     writeln!(out, "{:<10}{}", "kept", line(&best))?;
     set(candidate, along, &best)?;
     Ok(windows)
+}
+
+/// Rate of the candidate by that of equal weights, by windows measured in turn.
+fn beside_equal(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::Result<Option<Ratio>> {
+    let equal = equal(candidate);
+    let rate = |of: &Candidate| -> anyhow::Result<f64> { Ok(sample(of, windows, threshold)?.predicted_rate_gflops) };
+    let pair = |round: usize| {
+        if round.is_multiple_of(2) {
+            return Ok((rate(candidate)?, rate(&equal)?));
+        }
+        let equal = rate(&equal)?;
+        Ok((rate(candidate)?, equal))
+    };
+    Ok(paired_ratio(&(0..PAIRS).map(pair).collect::<anyhow::Result<Vec<_>>>()?))
+}
+
+fn is_equal(weights: &Weights) -> bool {
+    [&weights.rows, &weights.columns].iter().all(|axis| axis.iter().all(|share| *share == axis[0]))
+}
+
+fn equal(candidate: &Candidate) -> Candidate {
+    let mut equal = candidate.clone();
+    equal.engine.weights = Weights::default();
+    equal
 }
 
 fn line(values: &[f64]) -> String {
@@ -195,8 +228,7 @@ fn of_ranks(result: &WindowsResult, along: Along) -> Vec<f64> {
 /// tell who is busy.
 fn drawn(candidate: &Candidate, windows: &Windows, threshold: f64) -> anyhow::Result<String> {
     let hpl = candidate.hpl;
-    let mut equal = candidate.clone();
-    equal.engine.weights = Weights::default();
+    let equal = equal(candidate);
     let along = if hpl.p > 1 { Along::Rows } else { Along::Columns };
     let kinds: Vec<usize> = (0..hpl.ranks()).collect();
     let shares = |of: &[Share], ranks: usize| -> Vec<f64> {
