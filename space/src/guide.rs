@@ -19,8 +19,8 @@ pub const GUIDELINES: [Guideline; 12] = {
     [
         of(
             "ranks",
-            "every divisor of the cores; the other cores become threads of a rank",
-            "rule: ranks x threads = cores",
+            "every divisor of the cores, the others of which become threads of a rank; with accelerators every divisor of these",
+            "rule: ranks x threads = cores, or one accelerator for each rank",
         ),
         of(
             "grid",

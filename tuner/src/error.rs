@@ -85,6 +85,12 @@ pub enum RecordError {
         /// Its permissions.
         mode: u32,
     },
+    /// Another user's folder, which is for that user alone.
+    #[error("{}: no permission to read it; its owner lets a group read by --shared-folder, or by chmod -R g+rX", path.display())]
+    Private {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder holds no session.
     #[error("{} is not a run folder: it has no session.toml", path.display())]
     NoSession {

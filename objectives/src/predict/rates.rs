@@ -120,7 +120,9 @@ impl RateTable {
             }
             for ((name, size), [low, high]) in names(*kernel).iter().zip(sizes).zip(&rate.valid) {
                 if size > high || (*name == "k" && size < low) {
-                    warnings.push(format!("{kernel:?} at {name} = {size}: measured from {low} to {high}"));
+                    warnings.push(format!(
+                        "{kernel:?} at {name} = {size}: extrapolated from what was measured, {low} to {high}"
+                    ));
                 }
             }
         }

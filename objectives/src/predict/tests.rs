@@ -126,7 +126,10 @@ fn leaving_the_measured_range_is_told() {
     let predictor = Predictor::new(&machine).unwrap();
     let warnings = |c: &Candidate| predictor.warnings(c).join("; ");
     assert_eq!(warnings(&candidate(3000, 64, (1, 1), 4, 0)), "");
-    assert_eq!(warnings(&candidate(3000, 8, (1, 1), 4, 0)), "Dgemm at k = 8: measured from 32 to 256");
+    assert_eq!(
+        warnings(&candidate(3000, 8, (1, 1), 4, 0)),
+        "Dgemm at k = 8: extrapolated from what was measured, 32 to 256"
+    );
     assert!(warnings(&candidate(8000, 128, (1, 1), 4, 0)).contains("m = 7872"));
     assert!(warnings(&candidate(3000, 128, (1, 2), 2, 0)).contains("not measured with 2 threads"));
     assert!(warnings(&candidate(3000, 128, (2, 4), 1, 0)).contains("no [[layer]] joins 8 ranks"));

@@ -166,7 +166,7 @@ pub struct TuneArgs {
     /// Kernels of our engine: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice, conflicts_with = "resume")]
     pub blas: KernelChoice,
-    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, rochpl-mxp, nvidia-mxp, intel, or the profile in a file; cuda or hip (never run on hardware so far): our engine
+    /// Tune another HPL: netlib, hpcc, rochpl, nvidia, rochpl-mxp, nvidia-mxp, intel, or the profile in a file; cuda, or hip (which has never run on hardware): our engine
     /// on the GPUs of this node; hpl: our engine on its processors. By default ours, on the GPUs if short runs there are faster than the processors
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "resume")]
     pub engine: Option<String>,
@@ -283,7 +283,7 @@ pub struct RunArgs {
     /// Weights of process rows and columns, as `hpl-tune weights --out` writes them
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// The device that holds the matrix: none, cuda, hip (never run on hardware so far), auto (a GPU if there is one), or reference,
+    /// The device that holds the matrix: none, cuda, hip (which has never run on hardware), auto (a GPU if there is one), or reference,
     /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with = "reference")]
     pub device: Option<DeviceRequest>,
@@ -331,7 +331,7 @@ pub struct CalibrateArgs {
     /// Kernels: auto, builtin, or the path of a BLAS library
     #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto", value_parser = kernel_choice)]
     pub blas: KernelChoice,
-    /// No output but errors
+    /// No output but warnings and errors
     #[arg(long, short)]
     pub quiet: bool,
     /// Print what is measured now on standard output, a line for each; for a session that shows it

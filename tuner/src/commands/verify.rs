@@ -20,7 +20,7 @@ pub fn verify(args: &VerifyArgs) -> anyhow::Result<u8> {
     let holds = checked.findings.is_empty();
     if !args.quiet {
         for what in &checked.looked_at {
-            writeln!(out, "checked: {what}")?;
+            writeln!(out, "looked at: {what}")?;
         }
         let folder = args.folder.display();
         match checked.findings.len() {

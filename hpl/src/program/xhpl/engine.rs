@@ -27,7 +27,7 @@ pub(super) struct EngineArgs {
     /// Split update for P > 1: fraction of the local columns in the right section, at least 0 and below 1 [default: 0]
     #[arg(long, value_name = "F")]
     split: Option<Share>,
-    /// The device that holds the matrix: none, cuda, hip (never run on hardware so far), auto (a GPU if there is one), or reference,
+    /// The device that holds the matrix: none, cuda, hip (which has never run on hardware), auto (a GPU if there is one), or reference,
     /// which is simulated on the host to test the engine [default: none]
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["survey", "report_bindings"])]
     device: Option<DeviceRequest>,

@@ -153,7 +153,11 @@ impl RunFolder {
     /// [`RecordError::NoSession`] when it has no `session.toml`.
     pub fn open(root: &Path) -> Result<Self, RecordError> {
         let folder = Self::absolute(root)?;
-        if !folder.session_toml().is_file() {
+        let looked = fs::metadata(folder.session_toml());
+        if looked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+            return Err(RecordError::Private { path: root.to_path_buf() });
+        }
+        if !looked.is_ok_and(|looked| looked.is_file()) {
             let path = root.to_path_buf();
             // A folder that is not there cannot be listed.
             let began = !folder.lock_file().exists() || !folder.never_began().unwrap_or(false);
