@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::real::Extent;
-use tuner::record::Row;
+use tuner::record::{Outcome, Row};
 
 use crate::mpi::Mpi;
 use crate::program::{err, machine_toml, out, tune};
@@ -88,7 +88,10 @@ impl Cluster {
         let job = self.submit(&format!("exec {}", session(folder, budget)));
         assert!(within(Duration::from_secs(100), || recorded(folder).len() >= 3), "no trials");
         self.slurm(&["scancel", &job]);
-        self.printed(&job)
+        let said = self.printed(&job);
+        // The run that was ended with its job is run again, it has not failed.
+        assert!(recorded(folder).iter().all(|row| row.outcome != Outcome::Crashed), "{said}");
+        said
     }
 
     /// What Slurm says of its nodes and jobs, and the end of what `job` printed.

@@ -108,10 +108,16 @@ pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// The watts of a score, `, 412 W, 2.06 GFLOPS/W`; nothing where no power was read.
-pub(super) fn watts(score: &Score) -> String {
+/// The watts of a score, `, 412 W, 2.06 GFLOPS/W`, and what was made as large as possible, where that is another one; nothing where no power was
+/// read.
+pub(super) fn watts(score: &Score, objective: Objective) -> String {
     let watts = score.power_w.map(|watts| format!(", {} W", digits(watts)));
-    let rate = score.gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate)));
+    let rate = match objective {
+        Objective::GflopsPerWatt => {
+            score.run_gflops_per_w.map(|rate| format!(", {} GFLOPS/W of the whole run", digits(rate)))
+        }
+        _ => score.gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate))),
+    };
     watts.into_iter().chain(rate).collect()
 }
 

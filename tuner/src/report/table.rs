@@ -11,6 +11,7 @@ use super::sentences::{
     steadiness, telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
+use crate::record::Objective;
 
 /// Columns of the names before what is said of them.
 const NAMES: usize = 14;
@@ -21,7 +22,7 @@ const LONG_CELL: usize = 24;
 /// The summary as plain text, one line feed at its end; in lines of at most `width` columns, where words allow it and one is given, but for the
 /// table of the best, whose long cells are below it.
 pub fn summary(summary: &Summary, width: Option<usize>) -> String {
-    let mut text = String::new();
+    let (mut text, by) = (String::new(), summary.session.objective);
     let mut line = |name: &str, value: String| {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", folded(&format!("{name:<NAMES$}{value}"), width, NAMES));
@@ -35,7 +36,7 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     match &summary.best {
         None => match summary.top.first() {
             Some(leader) => {
-                line("Best", format!("not verified, as no whole run has passed: {}", score(leader)));
+                line("Best", format!("not verified, as no whole run has passed: {}", score(leader, by)));
                 parameters(summary, &leader.candidate, width).into_iter().for_each(|words| line("", words));
             }
             None => line("Best", "none: no trial has passed".to_owned()),
@@ -45,7 +46,7 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
             let other_n = summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n);
             match other_n {
                 Some(estimate) => line("Best", format!("estimated {}", estimated(estimate))),
-                None => line("Best", score(best)),
+                None => line("Best", score(best, by)),
             }
             // The parameters are those of the line above, with its N.
             let candidate = other_n.map_or(&best.candidate, |estimate| &estimate.candidate);
@@ -80,10 +81,10 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
         line("Estimated", estimated(estimate));
     }
     if let Some(baseline) = &summary.baseline {
-        line("Default", score(baseline));
+        line("Default", score(baseline, by));
     }
     if let Some(expert) = &summary.expert {
-        line("Expert", score(expert));
+        line("Expert", score(expert, by));
     }
     line("Best/default", summary.best_by_baseline.words());
     line("Best/expert", summary.best_by_expert.words());
@@ -132,10 +133,10 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     text
 }
 
-fn score(score: &Score) -> String {
+fn score(score: &Score, objective: Objective) -> String {
     let residual = score.residual.map_or(String::new(), |residual| format!(", residual at most {}", digits(residual)));
     let (rate, n) = (digits(score.rate_gflops), score.candidate.hpl.n);
-    format!("{rate} GFLOP/s at N = {n} ({}){residual}{}", spread(score), watts(score))
+    format!("{rate} GFLOP/s at N = {n} ({}){residual}{}", spread(score), watts(score, objective))
 }
 
 /// The parameters of a candidate in lines.
@@ -167,6 +168,10 @@ fn top(summary: &Summary, width: Option<usize>) -> String {
     if summary.top.iter().any(|score| score.limited_power_w.or(score.power_w).is_some()) {
         let watts = |score: &Score| score.limited_power_w.or(score.power_w).map_or("-".to_owned(), digits);
         columns.push(named("watts", summary.top.iter().map(watts).collect()));
+    }
+    if summary.session.objective == Objective::GflopsPerWatt {
+        let rate = |score: &Score| score.run_gflops_per_w.map_or("-".to_owned(), digits);
+        columns.push(named("GFLOPS/W", summary.top.iter().map(rate).collect()));
     }
     columns.extend(telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>()));
     let mut lines = vec![String::new(); summary.top.len() + 1];

@@ -191,7 +191,8 @@ impl Typical {
             spread: middle(&|rank| Some(summary(&rank.hpl_gflops).spread)).unwrap_or(0.0),
             memory_bytes: middle(&|rank| Some(rank.memory_bytes as f64)).unwrap_or(0.0),
             cores: middle(&|rank| Some(rank.cores as f64)).unwrap_or(0.0) as usize,
-            link_gbytes_per_s: middle(&slowest_link),
+            // Two nodes have the same link: there is no typical one.
+            link_gbytes_per_s: middle(&slowest_link).filter(|_| found.len() > 2),
             clock_hz: middle(&|rank| rank.clock_hz),
             kernels: most_common(|rank| &rank.kernels),
             cpu: most_common(|rank| &rank.cpu),
@@ -354,6 +355,9 @@ mod tests {
         let acceptance = Acceptance::new(&[node(0, 100.0, 64), slow, node(2, 100.0, 64)], 8000, 8, 0.05);
         let said = &acceptance.nodes[1];
         assert_eq!((said.faults.len(), said.causes.len()), (2, 3), "{said:?}");
+        let mut first = node(0, 100.0, 64);
+        first.links[0].gbytes_per_s = 1.0;
+        assert!(Acceptance::new(&[first, node(1, 100.0, 64)], 8000, 8, 0.05).accepted, "two nodes have one link");
         let alone = Acceptance::new(&[RankSurvey { links: Vec::new(), ..node(0, 100.0, 64) }], 8000, 8, 0.05);
         assert!(alone.accepted && alone.nodes[0].slowest_link_gbytes_per_s.is_none());
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use objectives::launcher::MpiJob;
 use objectives::links::Links;
 use space::machine::{Layer, Machine};
-use space::{Candidate, EngineParams, HplParams, KernelChoice};
+use space::{Candidate, EngineParams, HplParams, KernelChoice, Unequal};
 
 use super::survey::{SURVEY_NB, order, surveyed};
 use crate::cluster::acceptance::{Acceptance, page};
@@ -48,7 +48,12 @@ pub(crate) fn describe(
         let kernels = KernelChoice::from(calibrated.host.kernels.clone());
         let n = order(&nodes, ORDER);
         let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(n, 1, ranks) };
-        let candidate = Candidate { hpl, engine: EngineParams { threads, kernels, ..EngineParams::default() } };
+        // With one rank on each node these are the kernels of the nodes.
+        let named = store.session().unequal.kernels.clone();
+        let of_nodes = named.is_empty() || named.len() == ranks;
+        let rank_kernels = if of_nodes { named.clone() } else { Vec::new() };
+        let engine = EngineParams { threads, kernels, rank_kernels, ..EngineParams::default() };
+        let candidate = Candidate { hpl, engine };
         let limit = Duration::from_secs_f64(SHARE * budget.total_s());
         let repeats = ((budget.total_s() / BUDGET_OF_A_REPEAT_S) as u64).clamp(REPEATS[0], REPEATS[1]);
         match surveyed(job, &store.folder().calibration(), &candidate, repeats, limit) {
@@ -60,9 +65,11 @@ pub(crate) fn describe(
                 replace_file(&store.folder().nodes("json"), json.as_bytes())?;
                 replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
                 layers.extend(network);
-                // The user's description of the ranks is used.
-                if store.session().unequal.is_empty() && store.session().ranks.is_none_or(|of| of >= ranks) {
-                    store.update_session(|session| session.unequal = acceptance.unequal())?;
+                // The user's speeds of the ranks are used.
+                let is_open = of_nodes && store.session().unequal.speeds.is_empty();
+                if is_open && store.session().ranks.is_none_or(|of| of >= ranks) {
+                    let found = Unequal { kernels: named, ..acceptance.unequal() };
+                    store.update_session(|session| session.unequal = found)?;
                 }
             }
             Err(error) => progress.warn(&format!("the nodes were not surveyed, so their network is unknown: {error}")),

@@ -97,7 +97,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
             remove(&measured)?;
         }
     }
-    *session = other;
+    *session = Session { host: hpl::machine::host::facts().hostname, ..other };
     Ok(session.save(&folder.session_toml())?)
 }
 
@@ -167,7 +167,7 @@ fn on_nodes(session: &Session, now: Reached) -> Session {
     let mut other = Session { hosts, nodes, spares, mpi_job: Some(job), left: None, ..session.clone() };
     other.lost.retain(|host| !other.hosts.contains(host));
     if other.unequal.node_cores.is_some() {
-        other.unequal = Unequal::default();
+        other.unequal = Unequal { kernels: session.unequal.kernels.clone(), ..Unequal::default() };
     }
     other
 }

@@ -203,11 +203,9 @@ impl Stages<'_> {
             }
             let rows = of_size(runner.store.on_some_nodes(), size.nodes);
             let passed = rows.iter().filter(|row| row.passed).count();
-            runner.progress.line(&format!(
-                "{passed} of {} trials on {} {on} passed: they correct what is expected of all nodes",
-                rows.len(),
-                groups.len()
-            ));
+            let so =
+                if passed > 0 { "they correct what is expected of all nodes" } else { "nothing is learned from them" };
+            runner.progress.line(&format!("{passed} of {} trials on {} {on} passed: {so}", rows.len(), groups.len()));
         }
         self.take_up(size.nodes, runner)?;
         Ok(true)

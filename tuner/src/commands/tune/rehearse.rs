@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
-use objectives::real::RunSpec;
+use objectives::real::{RunSpec, quoted};
 use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
@@ -87,7 +87,8 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let mut spec = DomainSpec {
         n: 0,
         cores: room.places,
-        memory_bytes: room.memory_for(args.n.map(|n| n as usize))?,
+        // The accelerators of other nodes are not known here.
+        memory_bytes: room.memory_for(args.n.map(|n| n as usize).or(args.sbatch.as_ref().map(|_| 1)))?,
         kernels: match kernels {
             None | Some(KernelChoice::Auto) => EngineParams::default().kernels,
             Some(named) => named,
@@ -123,7 +124,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let (domain, usual) = domain.map_err(|error| of_limits(args.space.as_deref(), &error))?;
     if let Some(path) = &args.sbatch {
         let request = request(args, &engine, wanted, &room)?;
-        return write_script(args, program, path, request, &room);
+        return write_script(args, program, path, request, &room, &engine);
     }
     let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, jiff::Timestamp::now()));
     let folder = std::path::absolute(root)?.join("trials").join("0");
@@ -198,9 +199,11 @@ fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> any
             let threads = wanted.threads.unwrap_or(1);
             let ranks = wanted.ranks.unwrap_or((room.places / threads).max(1));
             // All cores of the nodes, where neither they nor the ranks are known.
-            let unknown = nodes.is_some() && args.machine.is_none() && wanted.ranks.is_none() && engine.calibrates();
+            let is_open = args.machine.is_none() && wanted.ranks.is_none();
+            let unknown = is_open && (nodes.is_some() || !engine.calibrates());
             let tasks = (!unknown).then_some((ranks, threads));
-            JobRequest { nodes, tasks, accelerators: (!engine.calibrates()).then_some(ranks) }
+            let accelerators = (!engine.calibrates() && !unknown).then_some(ranks);
+            JobRequest { nodes: nodes.or(unknown.then_some(1)), tasks, accelerators }
         }
     })
 }
@@ -224,7 +227,7 @@ fn order(
     budget: &Budget,
 ) -> anyhow::Result<TargetOrder> {
     let n = args.n.map(|n| n as usize);
-    if machine.is_none() && engine.calibrates() {
+    if machine.is_none() && (engine.calibrates() || args.sbatch.is_some()) {
         let example = || (EXAMPLE_N, "an example: a session chooses it after its calibration".to_owned());
         let (n, why) = n.map_or_else(example, |n| (n, prepare::limit(true, false, None)));
         return Ok(TargetOrder { n, why, note: None });
@@ -236,7 +239,14 @@ fn order(
     Ok(TargetOrder { n: target.n, why, note })
 }
 
-fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: JobRequest, room: &Room) -> anyhow::Result<u8> {
+fn write_script(
+    args: &TuneArgs,
+    program: &Path,
+    path: &Path,
+    request: JobRequest,
+    room: &Room,
+    engine: &Engine,
+) -> anyhow::Result<u8> {
     let words = sbatch::without(std::env::args_os().skip(1), &["--sbatch", "--nodes", "--out"]);
     let words: Vec<_> = [program.as_os_str().to_owned()].into_iter().chain(words).collect();
     // Each script has its own session.
@@ -260,9 +270,21 @@ fn write_script(args: &TuneArgs, program: &Path, path: &Path, request: JobReques
     for note in &room.notes {
         writeln!(out, "# {note}")?;
     }
+    if !engine.calibrates() && request.accelerators.is_none() {
+        writeln!(
+            out,
+            "# it asks for no accelerators, whose number is not known here: add them to it, as by #SBATCH --gpus=1"
+        )?;
+    }
     let nodes = request.nodes.map(|nodes| format!("{nodes} node{}", if nodes == 1 { "" } else { "s" }));
     let tasks = request.tasks.map(|(tasks, cores)| format!("{tasks} tasks with {cores} cores each"));
     let asked: Vec<String> = nodes.into_iter().chain(tasks).collect();
-    writeln!(out, "{0} asks for {1}; submit it with: sbatch {0}", path.display(), asked.join(" and "))?;
+    writeln!(
+        out,
+        "{0} asks for {1}; submit it with: sbatch {2}",
+        path.display(),
+        asked.join(" and "),
+        quoted([path]).concat()
+    )?;
     Ok(exit::DONE)
 }

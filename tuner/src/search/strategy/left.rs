@@ -49,7 +49,8 @@ pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
     }
 }
 
-/// What is left to gain, as the runs show it; `None` before one has passed.
+/// What is left to gain, as the runs show it; `None` before one has passed, and where all that was not run is likely to fail, of which
+/// runs say nothing.
 pub fn left(ctx: &Ctx<'_>) -> Option<GainLeft> {
     left_by(&Surrogate::new(ctx), ctx)
 }
@@ -59,7 +60,7 @@ fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
     let known: Vec<&Point> = known.iter().map(|(point, _)| point).collect();
     // Where no run keeps the power limit, there is nothing to gain over.
     known.first()?;
-    let points = [known, untried(ctx, surrogate)].concat();
+    let points = [known, untried(ctx, surrogate)?].concat();
     let mut count = 0;
     let mut luck = || {
         count += 1;
@@ -73,8 +74,8 @@ fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
     Some(GainLeft { at_most: *gains.get(last.checked_sub(1)?)?, expected: mean(&gains) })
 }
 
-/// The untried points that may be best, those that are likely to fail apart.
-fn untried<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
+/// The untried points that may be best, those that are likely to fail apart; `None` where that leaves none.
+fn untried<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Option<Vec<&'a Point>> {
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
     let mut order: Vec<(f64, &Point)> = surrogate.optimistic(HARDLY_SD).into_iter().zip(ctx.space.points()).collect();
     order.retain(|(_, point)| !tried.contains(point));
@@ -85,7 +86,10 @@ fn untried<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>) -> Vec<&'a Point> {
     }
     let points: Vec<&Point> = order.into_iter().map(|(_, point)| point).collect();
     let are_likely = Feasibility::new(ctx).are_likely(&points);
-    points.into_iter().zip(are_likely).filter(|(_, is_likely)| *is_likely).map(|(point, _)| point).collect()
+    let is_all_tried = points.is_empty();
+    let likely: Vec<&Point> =
+        points.into_iter().zip(are_likely).filter_map(|(point, likely)| likely.then_some(point)).collect();
+    (is_all_tried || !likely.is_empty()).then_some(likely)
 }
 
 #[cfg(test)]
@@ -97,7 +101,7 @@ mod tests {
     use super::super::prior::Flat;
     use super::super::testing::{categorical, noise, ordered, session};
     use super::*;
-    use crate::search::history::{History, TrialResult};
+    use crate::search::history::{History, Trial, TrialResult};
 
     fn space() -> Listed {
         let nb = ordered("nb", &[5.0, 5.6, 6.0, 6.6, 7.0, 7.3, 7.6, 8.0]);
@@ -149,6 +153,23 @@ mod tests {
         assert_eq!(ask(&History::default(), left), None);
         let history = searched(20, 1);
         assert_eq!(ask(&history, left), ask(&history, left), "the record decides");
+    }
+
+    /// Most runs failed, and of what was not run none is likely to work: it is no sign that nothing is left.
+    #[test]
+    fn where_all_else_is_likely_to_fail_nothing_is_said() {
+        let points = space().points().to_vec();
+        let outcome = |at: usize| if at == 0 { TrialResult::Rate(50.0) } else { TrialResult::Failed };
+        let trial = |at: usize| Trial {
+            number: at as u64,
+            point: points[at].clone(),
+            outcome: outcome(at),
+            wall_s: 1.0,
+            pair: None,
+        };
+        let history = History { trials: (0..points.len() - 2).map(trial).collect(), ..History::default() };
+        assert_eq!(ask(&history, left), None);
+        assert_eq!(ask(&history, |ctx| next(ctx, 0.5)), Next::Search);
     }
 
     #[test]

@@ -118,7 +118,8 @@ impl Room {
             (Engine::Ours, None) => host,
             (Engine::Ours, Some(machine)) => match usable_bytes(machine) {
                 0 => host,
-                bytes => Self { memory_bytes: Some(bytes), ..host },
+                // The ranks are threads of a process here, whatever is described.
+                bytes => Self { memory_bytes: Some(bytes.min(here.memory_bytes)), ..host },
             },
             (Engine::Foreign(foreign), None) => match foreign.profile().memory {
                 MatrixMemory::Host => host,
@@ -173,11 +174,12 @@ impl Room {
     /// What they need, what there is, and the way out.
     pub fn check(&self, wanted: Wanted) -> anyhow::Result<()> {
         let (needed, found, of) = (wanted.places(), self.places, self.of);
+        let why = if found == 0 { ", as none of the nodes has as many for one rank" } else { "" };
         if needed <= found {
             return Ok(());
         }
         Err(bad_input(format!(
-            "--ranks and --threads need {needed} {of}, {found} are available; lower them, or describe more nodes with \
+            "--ranks and --threads need {needed} {of}, {found} are available{why}; lower them, or describe more nodes with \
              --machine and reach them by --launcher"
         )))
     }
