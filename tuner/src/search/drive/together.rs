@@ -7,7 +7,7 @@ use hpl::machine::accelerators::Accelerators;
 use hpl::measure::power::PowerSamples;
 use objectives::predict::Predictor;
 use objectives::real::{Extent, GuardRecord, RealRuns, Running};
-use objectives::{Exit, Failure, Observation};
+use objectives::{Failure, Observation};
 
 use super::energy::with_estimate;
 use super::rival::{Pace, REDRAW, Rival};
@@ -32,7 +32,7 @@ use crate::search::schedule::Due;
 const CLOCK_IS_SET_S: f64 = 5.0;
 
 /// The end of a job reaches its runs and this program within so long.
-const SAME_END: Duration = Duration::from_secs(3);
+const SAME_END: Duration = Duration::from_secs(5);
 
 /// Starts trials, waits for them, and records them.
 pub struct TrialRunner<'a> {
@@ -90,15 +90,11 @@ impl StartedTrial<'_> {
     }
 }
 
-/// Whether a run was ended by a signal, whose number launchers pass on above 128.
-fn is_ended_by_signal(outcome: &Result<Observation, Failure>) -> bool {
-    match outcome {
-        Err(Failure::Crashed { exit, .. }) => {
-            matches!(exit, Exit::Signal(_)) || matches!(exit, Exit::Code(code) if *code > 128)
-        }
-        Err(Failure::Killed { .. }) => true,
-        _ => false,
-    }
+/// Whether a run of a Slurm job broke off, as it does when the job ends: launchers say that by codes of many kinds.
+fn may_have_ended_with_its_job(outcome: &Result<Observation, Failure>) -> bool {
+    use Failure::{Crashed, Killed, Launch, Output};
+    let broke_off = matches!(outcome, Err(Crashed { .. } | Killed { .. } | Launch { .. } | Output { .. }));
+    broke_off && std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
 /// What a run alone is ended for.
@@ -290,7 +286,7 @@ impl TrialRunner<'_> {
         loop {
             for (at, trial) in under_way.iter_mut().enumerate() {
                 if let Some(outcome) = trial.finish_within(look) {
-                    if is_ended_by_signal(&outcome) && self.interrupt.asked_within(SAME_END) {
+                    if may_have_ended_with_its_job(&outcome) && self.interrupt.asked_within(SAME_END) {
                         end(under_way);
                         return None;
                     }
