@@ -19,14 +19,13 @@ use crate::record::folder::replace_file;
 use crate::report::owners::{Bar, Owned, picture};
 use crate::report::ratio_in_words;
 use crate::report::stats::{Ratio, paired_ratio};
+use crate::search::rounds::PAIRS_TO_JUDGE;
 use crate::session::input::{read_dat, read_params_of, single};
 
 /// Most weights that are tried along one axis.
 const MOST: usize = 12;
 /// Measurements of the same weights.
 const REPEATS: usize = 3;
-/// Measurements of the kept weights and of equal ones, in turn: the fewest that give an interval.
-const PAIRS: usize = 6;
 /// A run below this time is measured as a whole, in seconds.
 const SHORT_S: f64 = 3.0;
 
@@ -123,7 +122,7 @@ fn beside_equal(candidate: &Candidate, windows: &Windows, threshold: f64) -> any
         let equal = rate(&equal)?;
         Ok((rate(candidate)?, equal))
     };
-    Ok(paired_ratio(&(0..PAIRS).map(pair).collect::<anyhow::Result<Vec<_>>>()?))
+    Ok(paired_ratio(&(0..PAIRS_TO_JUDGE).map(pair).collect::<anyhow::Result<Vec<_>>>()?))
 }
 
 fn is_equal(weights: &Weights) -> bool {

@@ -63,21 +63,17 @@ pub(super) fn placed(
     if let Some(job) = job {
         on_a_node(job, &engine)?;
     }
-    let job = match job.filter(|job| matches!(engine, Engine::Ours) && job.nodes() > 1 && !args.local) {
-        Some(job) if described && nodes_of_machine != job.nodes() => {
-            return Err(bad_input(format!(
-                "--machine describes {nodes_of_machine} nodes, and {job} has {}; give the description of as many, or leave --machine out",
-                job.nodes()
-            )));
-        }
-        Some(job) => Some(job),
-        None => job.filter(|_| !described),
-    };
+    let on_all = |job: &Allocation| matches!(engine, Engine::Ours) && job.nodes() > 1 && !args.local;
+    if let Some(job) = job.filter(|job| on_all(job) && described && nodes_of_machine != job.nodes()) {
+        return Err(bad_input(format!(
+            "--machine describes {nodes_of_machine} nodes, and {job} has {}; give the description of as many, or leave --machine out",
+            job.nodes()
+        )));
+    }
+    let job = job.filter(|job| on_all(job) || !described);
     let used = Used::AllBut(args.spares as usize);
     let Reached { job, nodes, hosts, spares } = match (&engine, job) {
-        (Engine::Ours, Some(job)) if job.nodes() > 1 && !args.local => {
-            nodes::found(xhpl_beside(program), job, cores, used)?
-        }
+        (Engine::Ours, Some(job)) if on_all(job) => nodes::found(xhpl_beside(program), job, cores, used)?,
         (Engine::Launched(mpi), Some(job)) if args.launcher.is_none() => {
             nodes::found(mpi.program.clone(), job, cores, used)?
         }

@@ -71,21 +71,21 @@ pub(super) fn by_baseline(
     match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured(&never_passed(rows, Identity::BASELINE).map_or_else(
-            || no_pairs(rows, "no time was left for pairs of the two", objective),
+            || no_pairs(rows, [best, baseline], objective, "no time was left for pairs of the two"),
             |why| format!("the default has failed in each run, the last time: {why}"),
         )),
     }
 }
 
-/// Why two were not compared after the choice, which `left` says where there was time for it.
-fn no_pairs(rows: &[Row], left: &str, objective: Objective) -> String {
-    let has = |strategy| rows.iter().any(|row| row.strategy == strategy && row.passed);
+/// Why two were not compared after the choice; `short` of time, where that is the reason.
+fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], objective: Objective, short: &str) -> String {
+    let ran = || !rounds::in_turn(rows, best, other, Objective::Gflops).is_empty();
     match objective.power_limit_w() {
-        Some(limit) if has(Identity::CONFIRM) => format!("no pair kept the power limit of {limit} W"),
+        Some(limit) if ran() => format!("no pair kept the power limit of {limit} W"),
         _ if !rows.iter().any(|row| row.strategy == Identity::FINAL) => {
             "there was no final run, after which it is measured".to_owned()
         }
-        _ => left.to_owned(),
+        _ => short.to_owned(),
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) fn by_expert(
     }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);
     Comparison::not_measured(&failed.map_or_else(
-        || no_pairs(rows, "no time was left after the final run", session.objective),
+        || no_pairs(rows, [best, expert], session.objective, "no time was left after the final run"),
         |row| format!("its run failed, {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
     ))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use objectives::foreign::Profile;
 use objectives::launcher::LAUNCHERS;
+use objectives::real::quoted;
 use space::Candidate;
 
 use super::Engine;
@@ -46,7 +47,8 @@ impl Engine {
         }
         let is_executable = |path: &PathBuf| path.metadata().is_ok_and(|data| data.permissions().mode() & 0o111 != 0);
         if let Some(path) = found(&program).filter(|path| !is_executable(path)) {
-            return Err(bad_input(format!("{whose}: {0} is not executable; chmod +x {0}, or {give}", path.display())));
+            let file = quoted([&path]).concat();
+            return Err(bad_input(format!("{whose}: {file} is not executable; chmod +x {file}, or {give}")));
         }
         Ok(())
     }
