@@ -7,6 +7,7 @@ mod choose;
 mod error;
 pub(crate) mod isa;
 mod linked;
+mod operands;
 pub(crate) mod peak;
 mod product;
 pub(crate) mod random;
@@ -20,7 +21,7 @@ pub(crate) mod vector;
 use std::ops::Range;
 
 use self::isa::Isa;
-use self::product::{ColumnGroups, Strips};
+use self::operands::{ColumnGroups, Strips};
 pub(crate) use blas::loader_message;
 pub use blas::{Blas, installed};
 pub use builtin::Builtin;

@@ -5,13 +5,18 @@
 //! at once if it is used again, else one block after the other ([`blocked`]). B is interleaved in groups as wide as a tile, row
 //! by row, so that a tile reads one stream of B instead of one per column ([`interleave`]). In [`multiply`], a block of C is
 //! completed before the next one, so that it is read from main memory once, and the strips of a block of A stay in the
-//! second-level cache during the loop over the groups of B.
+//! second-level cache during the loop over the groups of B. [`Operands`] say what is prefetched.
 
+use std::iter;
 use std::mem::MaybeUninit;
-use std::ops::Range;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::isa::Isa;
 use super::isa::for_each_isa;
+use super::operands::{
+    ColumnGroups, InPlace, Operands, Packed, PackedForLargeCache, Strips, large_second_level, prefetch,
+    prefetch_to_second_level,
+};
 use super::simd::{self, Vector};
 use crate::mat::{Mat, MatMut};
 
@@ -19,8 +24,14 @@ use crate::mat::{Mat, MatMut};
 /// them.
 const A_BLOCK: usize = 46 << 10;
 
-/// Columns of A, and rows of B, whose products are summed up in registers: C is read and written once for all of them.
+/// Maximum of [`kc`].
 const KC: usize = 256;
+
+/// Columns of A, and rows of B, whose products are summed up in registers: C is read and written once for all of them. Where nothing
+/// is prefetched from the second-level cache, a strip has to stay in the first-level one beside a group of B.
+fn kc() -> usize {
+    if large_second_level() { KC / 2 } else { KC }
+}
 
 /// Columns of B that [`blocked`] interleaves together: 256 KiB of stack.
 const NC: usize = 128;
@@ -65,13 +76,13 @@ for_each_isa! {
 pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
     let (m, n, k) = (c.rows(), c.cols(), a.cols());
     let height = strip_height(isa);
-    let block = block_rows(k, height);
-    let mut strips = vec![0.0; block.min(m.next_multiple_of(height)) * KC.min(k)];
+    let (block, kc) = (block_rows(k, height), kc());
+    let mut strips = vec![0.0; block.min(m.next_multiple_of(height)) * kc.min(k)];
     let mut groups = [const { MaybeUninit::uninit() }; KC * NC];
     for i in (0..m).step_by(block) {
         let mc = block.min(m - i);
-        for p in (0..k).step_by(KC) {
-            let kc = KC.min(k - p);
+        for p in (0..k).step_by(kc) {
+            let kc = kc.min(k - p);
             let strips = &mut strips[..mc.next_multiple_of(height) * kc];
             pack(isa, a.sub(i, p, mc, kc), strips);
             let a = Strips::new(strips, mc, kc, height);
@@ -86,7 +97,7 @@ pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
 
 /// Rows of A, of `k` columns, that are multiplied by all columns of B before the next ones: whole strips.
 fn block_rows(k: usize, height: usize) -> usize {
-    A_BLOCK / k.clamp(1, KC) / height * height
+    A_BLOCK / k.clamp(1, kc()) / height * height
 }
 
 /// Copies B into `groups`, which has as many elements, for [`multiply`].
@@ -94,52 +105,6 @@ pub(super) fn interleave(isa: Isa, b: Mat<'_>, groups: &mut [f64]) {
     let groups = std::ptr::from_mut(groups);
     // SAFETY: the same elements; `interleaved` writes only initialized values to them.
     interleaved(isa, b, unsafe { &mut *(groups as *mut [MaybeUninit<f64>]) });
-}
-
-/// A in strips of `height` rows from top to bottom, each column by column. The last one is filled up with zeros.
-#[derive(Clone, Copy)]
-pub struct Strips<'a> {
-    data: &'a [f64],
-    rows: usize,
-    cols: usize,
-    height: usize,
-}
-
-impl<'a> Strips<'a> {
-    /// A with `rows` rows and `cols` columns, as [`pack`] has stored it.
-    pub(super) fn new(data: &'a [f64], rows: usize, cols: usize, height: usize) -> Self {
-        assert_eq!(data.len(), rows.next_multiple_of(height) * cols, "whole strips");
-        Self { data, rows, cols, height }
-    }
-
-    /// Some rows of A, from the top of a strip on.
-    pub(super) fn sub_rows(self, rows: Range<usize>) -> Self {
-        let Self { cols, height, .. } = self;
-        assert!(rows.start.is_multiple_of(height) && rows.end <= self.rows, "from the top of a strip");
-        let data = &self.data[rows.start * cols..rows.end.next_multiple_of(height) * cols];
-        Self { data, rows: rows.len(), cols, height }
-    }
-
-    /// Rows of A.
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-}
-
-/// B in groups of columns from left to right, each row by row: groups of the width of a tile, then of 4, 2 and 1.
-#[derive(Clone, Copy)]
-pub struct ColumnGroups<'a> {
-    data: &'a [f64],
-    rows: usize,
-    cols: usize,
-}
-
-impl<'a> ColumnGroups<'a> {
-    /// B with `rows` rows and `cols` columns, as [`groups`] has stored it.
-    pub(super) fn new(data: &'a [f64], rows: usize, cols: usize) -> Self {
-        assert_eq!(data.len(), rows * cols, "all groups");
-        Self { data, rows, cols }
-    }
 }
 
 #[inline(always)]
@@ -199,21 +164,39 @@ fn multiply_body<V: Vector, const R: usize, const J: usize>(
     let (m, k, height) = (a.rows, a.cols, R * V::LANES);
     assert!(a.height == height, "packed for these tiles");
     assert!(columns.iter().all(|(b, c)| b.rows == k && c.rows() == m && b.cols == c.cols()), "shapes agree");
-    let block = block_rows(k, height);
+    if large_second_level() {
+        by_blocks::<V, PackedForLargeCache, R, J>(a, columns);
+    } else {
+        by_blocks::<V, Packed, R, J>(a, columns);
+    }
+}
+
+/// Loop over the blocks of A, and of each over at most [`kc`] columns at a time.
+#[inline(always)]
+fn by_blocks<V: Vector, O: Operands, const R: usize, const J: usize>(
+    a: Strips<'_>,
+    columns: &mut [(ColumnGroups<'_>, MatMut<'_>)],
+) {
+    let (m, k, height) = (a.rows, a.cols, a.height);
+    let (block, widest) = (block_rows(k, height), kc());
+    let all = columns.iter().map(|(b, _)| b.cols).sum();
     for i in (0..m).step_by(block) {
         let mc = block.min(m - i);
-        for p in (0..k).step_by(KC) {
-            let kc = KC.min(k - p);
-            let strip = |first: usize| {
-                let strip = &a.data[(i + first) * k + p * height..][..kc * height];
-                Mat::new(strip, height.min(mc - first), kc, height)
-            };
-            let strips = (0..mc).step_by(height).map(strip);
+        for p in (0..k).step_by(widest) {
+            let kc = widest.min(k - p);
+            let next = if p + kc < k { (i..i + mc, p + kc) } else { (i + mc..m.min(i + mc + block), 0) };
+            let next = a.strips(next.0, next.1, widest.min(k - next.1)).chain(iter::repeat(&[][..]));
+            let parts = a.strips(i..i + mc, p, kc).zip(next).enumerate().map(|(strip, (elements, next))| {
+                let rows = height.min(mc - strip * height);
+                Part { a: Mat::new(elements, rows, kc, height), next }
+            });
+            let mut done = 0;
             for (b, c) in columns.iter_mut() {
                 let group =
                     |first: usize, step: usize| Mat::new(&b.data[first * k + p * step..][..kc * step], step, kc, step);
                 let cols = c.cols();
-                by_columns::<V, R, J, true>(strips.clone(), group, c.reborrow().sub(i, 0, mc, cols));
+                by_columns::<V, O, R, J>(parts.clone(), group, c.reborrow().sub(i, 0, mc, cols), done, all);
+                done += cols;
             }
         }
     }
@@ -222,7 +205,9 @@ fn multiply_body<V: Vector, const R: usize, const J: usize>(
 #[inline(always)]
 fn direct_body<V: Vector, const R: usize, const J: usize>(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
     assert!(b.rows() == a.cols() && c.rows() == a.rows() && b.cols() == c.cols(), "shapes agree");
-    by_columns::<V, R, J, false>(std::iter::once(a), |first, step| b.sub(0, first, b.rows(), step), c);
+    let cols = c.cols();
+    let part = iter::once(Part { a, next: &[] });
+    by_columns::<V, InPlace, R, J>(part, |first, step| b.sub(0, first, b.rows(), step), c, 0, cols);
 }
 
 /// Width of the next group when `left` columns are left: `J` as long as they fit, then 4, 2 and 1.
@@ -236,13 +221,23 @@ fn step<const J: usize>(left: usize) -> usize {
     }
 }
 
-/// Loop over groups of columns of C. The `parts` of A lie below each other; `group(first, count)` returns columns of B, with
-/// `ROWS` as rows.
+/// Rows of A.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    a: Mat<'a>,
+    /// What will be read in its place when all columns of C are done.
+    next: &'a [f64],
+}
+
+/// Loop over groups of columns of C, before which `done` of `all` columns are done. The `parts` of A lie below each other;
+/// `group(first, count)` returns columns of B, as rows if they are packed.
 #[inline(always)]
-fn by_columns<'a, 'b, V: Vector, const R: usize, const J: usize, const ROWS: bool>(
-    parts: impl Iterator<Item = Mat<'a>> + Clone,
+fn by_columns<'a, 'b, V: Vector, O: Operands, const R: usize, const J: usize>(
+    parts: impl Iterator<Item = Part<'a>> + Clone,
     group: impl Fn(usize, usize) -> Mat<'b>,
     mut c: MatMut<'_>,
+    done: usize,
+    all: usize,
 ) {
     let (m, n) = (c.rows(), c.cols());
     let mut j = 0;
@@ -250,13 +245,17 @@ fn by_columns<'a, 'b, V: Vector, const R: usize, const J: usize, const ROWS: boo
         let step = step::<J>(n - j);
         let (b, mut c) = (group(j, step), c.reborrow().sub(0, j, m, step));
         let mut first = 0;
-        for part in parts.clone() {
+        for Part { a: part, next } in parts.clone() {
+            if O::NEXT_BLOCK {
+                let share = |cols: usize| next.len() * cols / all;
+                prefetch_to_second_level(&next[share(done + j)..share(done + j + step)]);
+            }
             let c = c.reborrow().sub(first, 0, part.rows(), step);
             match step {
-                1 => by_rows::<V, 4, 1, ROWS>(part, b, c),
-                2 => by_rows::<V, 4, 2, ROWS>(part, b, c),
-                4 if J > 4 => by_rows::<V, R, 4, ROWS>(part, b, c),
-                _ => by_rows::<V, R, J, ROWS>(part, b, c),
+                1 => by_rows::<V, O, 4, 1>(part, b, c),
+                2 => by_rows::<V, O, 4, 2>(part, b, c),
+                4 if J > 4 => by_rows::<V, O, R, 4>(part, b, c),
+                _ => by_rows::<V, O, R, J>(part, b, c),
             }
             first += part.rows();
         }
@@ -266,40 +265,35 @@ fn by_columns<'a, 'b, V: Vector, const R: usize, const J: usize, const ROWS: boo
 
 /// Tiles of a column group: as many of `R` vectors as fit, then one vector, then smaller vectors.
 #[inline(always)]
-fn by_rows<V: Vector, const R: usize, const J: usize, const ROWS: bool>(a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
-    let mut i = rows_from::<V, R, J, ROWS>(0, a, b, &mut c);
-    i = rows_from::<V, 1, J, ROWS>(i, a, b, &mut c);
-    i = rows_from::<V::Rest, 1, J, ROWS>(i, a, b, &mut c);
-    i = rows_from::<<V::Rest as Vector>::Rest, 1, J, ROWS>(i, a, b, &mut c);
+fn by_rows<V: Vector, O: Operands, const R: usize, const J: usize>(a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
+    let mut i = rows_from::<V, O, R, J>(0, a, b, &mut c);
+    i = rows_from::<V, O, 1, J>(i, a, b, &mut c);
+    i = rows_from::<V::Rest, O, 1, J>(i, a, b, &mut c);
+    i = rows_from::<<V::Rest as Vector>::Rest, O, 1, J>(i, a, b, &mut c);
     debug_assert!(i == c.rows(), "the last vector has one lane");
 }
 
 /// Computes as many tiles as fit from row `i` on; returns the first row after them.
 #[inline(always)]
-fn rows_from<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
+fn rows_from<V: Vector, O: Operands, const R: usize, const J: usize>(
     mut i: usize,
     a: Mat<'_>,
     b: Mat<'_>,
     c: &mut MatMut<'_>,
 ) -> usize {
     while i + R * V::LANES <= c.rows() {
-        tile::<V, R, J, ROWS>(a, b, c, i);
+        tile::<V, O, R, J>(a, b, c, i);
         i += R * V::LANES;
     }
     i
 }
 
-/// The tile of C from row `i` on: `R` vectors by `J` columns. With `ROWS` the rows of B are contiguous.
+/// The tile of C from row `i` on: `R` vectors by `J` columns.
 #[inline(always)]
-fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
-    a: Mat<'_>,
-    b: Mat<'_>,
-    c: &mut MatMut<'_>,
-    i: usize,
-) {
+fn tile<V: Vector, O: Operands, const R: usize, const J: usize>(a: Mat<'_>, b: Mat<'_>, c: &mut MatMut<'_>, i: usize) {
     let (k, rows) = (a.cols(), R * V::LANES);
     assert!(i + rows <= a.rows() && i + rows <= c.rows() && J == c.cols());
-    if ROWS {
+    if O::PACKED {
         assert!(b.rows() == J && b.ld() == J && b.cols() == k);
     } else {
         assert!(b.rows() == k && b.cols() == J);
@@ -316,15 +310,15 @@ fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
         }
         let mut sums = [[V::splat(0.0); R]; J];
         // Panels, which are not packed, are factored faster without.
-        let (mut p, unrolled) = (0, if ROWS { k / UNROLLED * UNROLLED } else { 0 });
+        let (mut p, unrolled) = (0, if O::PACKED { k / UNROLLED * UNROLLED } else { 0 });
         while p < unrolled {
             for next in 0..UNROLLED {
-                add_term::<V, R, J, ROWS>(a, lda, b, ldb, p + next, &mut sums);
+                add_term::<V, O, R, J>(a, lda, b, ldb, p + next, &mut sums);
             }
             p += UNROLLED;
         }
         while p < k {
-            add_term::<V, R, J, ROWS>(a, lda, b, ldb, p, &mut sums);
+            add_term::<V, O, R, J>(a, lda, b, ldb, p, &mut sums);
             p += 1;
         }
         let one = V::splat(1.0);
@@ -342,7 +336,7 @@ fn tile<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
 /// # Safety
 /// `a` and `b` as in [`tile`], with a column and a row `p`.
 #[inline(always)]
-unsafe fn add_term<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
+unsafe fn add_term<V: Vector, O: Operands, const R: usize, const J: usize>(
     a: *const f64,
     lda: usize,
     b: *const f64,
@@ -350,9 +344,12 @@ unsafe fn add_term<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     p: usize,
     sums: &mut [[V; R]; J],
 ) {
-    if ROWS {
-        // In packed strips: the columns follow each other, and the next strip follows the last column.
-        prefetch(a.wrapping_add((p + AHEAD) * lda), R * V::LANES);
+    if let Some(ahead) = O::AHEAD {
+        // The columns of a strip follow each other, and the next strip follows the last column.
+        prefetch(a.wrapping_add((p + ahead) * lda), R * V::LANES);
+    } else if O::PACKED {
+        // Else the compiler loads columns of several terms at once, for which there are not enough registers.
+        compiler_fence(Ordering::SeqCst);
     }
     let mut column = [V::splat(0.0); R];
     for (r, vector) in column.iter_mut().enumerate() {
@@ -361,7 +358,7 @@ unsafe fn add_term<V: Vector, const R: usize, const J: usize, const ROWS: bool>(
     }
     for (j, sums) in sums.iter_mut().enumerate() {
         // SAFETY: by the contract.
-        let factor = V::splat(unsafe { *b.add(if ROWS { p * J + j } else { p + j * ldb }) });
+        let factor = V::splat(unsafe { *b.add(if O::PACKED { p * J + j } else { p + j * ldb }) });
         for (sum, vector) in sums.iter_mut().zip(column) {
             *sum = sum.plus(vector, factor);
         }
@@ -373,22 +370,3 @@ const UNROLLED: usize = 2;
 
 /// Sums of at least this length leave time to prefetch C.
 const PREFETCH_DEPTH: usize = 32;
-
-/// Distance of the prefetch from the second-level cache, in columns of a strip of A.
-const AHEAD: usize = 8;
-
-/// Prefetches the cache lines of `len` ≥ 1 elements.
-#[inline(always)]
-fn prefetch(address: *const f64, len: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch changes no state of the program and ignores addresses that are not mapped.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in (0..len).step_by(8) {
-            _mm_prefetch::<_MM_HINT_T0>(address.wrapping_add(line).cast());
-        }
-        _mm_prefetch::<_MM_HINT_T0>(address.wrapping_add(len - 1).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (address, len);
-}
