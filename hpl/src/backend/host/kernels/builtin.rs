@@ -143,6 +143,39 @@ mod tests {
         }
     }
 
+    /// Both forms of the packed product, of which a processor has one, give what `direct` gives.
+    #[test]
+    fn packed_products_agree() {
+        use super::super::operands::{ColumnGroups, Strips};
+        use crate::lu::matgen::generate_block;
+        for isa in Isa::available() {
+            for (m, k, n) in [(1, 1, 1), (500, 300, 45), (1500, 130, 21), (7, 600, 3)] {
+                let [a, b, c] = [(m, k), (k, n), (m, n)].map(|(rows, cols)| {
+                    let mut data = vec![0.0; rows * cols];
+                    generate_block(1 << 20, rows, cols, MatMut::new(&mut data, rows, cols, rows));
+                    data
+                });
+                let mut expected = c.clone();
+                product::direct(isa, Mat::new(&a, m, k, m), Mat::new(&b, k, n, k), MatMut::new(&mut expected, m, n, m));
+                let height = product::strip_height(isa);
+                let (mut strips, mut groups) = (vec![0.0; m.next_multiple_of(height) * k], vec![0.0; k * n]);
+                product::pack(isa, Mat::new(&a, m, k, m), &mut strips);
+                product::interleave(isa, Mat::new(&b, k, n, k), &mut groups);
+                for multiply in [product::multiply_usually, product::multiply_in_large_cache] {
+                    let mut found = c.clone();
+                    let columns = MatMut::new(&mut found, m, n, m);
+                    multiply(
+                        isa,
+                        Strips::new(&strips, m, k, height),
+                        &mut [(ColumnGroups::new(&groups, k, n), columns)],
+                    );
+                    let alike = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12);
+                    assert!(alike, "{isa:?}: {m}×{n}, {k} terms");
+                }
+            }
+        }
+    }
+
     /// The packed update gives the same result as `trsm` and `gemm`.
     #[test]
     fn packed_update_agrees_with_gemm_and_trsm() {

@@ -63,6 +63,8 @@ impl<'a> ColumnGroups<'a> {
 pub(super) trait Operands {
     /// Whether A is packed in strips and B in groups, whose rows are contiguous.
     const PACKED: bool;
+    /// Columns of A, and rows of B, whose products are summed up in registers: C is read and written once for all of them.
+    const KC: usize;
     /// Distance of the prefetch of A from the second-level to the first-level cache, in columns of a strip.
     const AHEAD: Option<usize>;
     /// Whether the next block of A is prefetched to the second-level cache.
@@ -74,6 +76,7 @@ pub(super) struct InPlace;
 
 impl Operands for InPlace {
     const PACKED: bool = false;
+    const KC: usize = usize::MAX;
     const AHEAD: Option<usize> = None;
     const NEXT_BLOCK: bool = false;
 }
@@ -83,15 +86,18 @@ pub(super) struct Packed;
 
 impl Operands for Packed {
     const PACKED: bool = true;
+    const KC: usize = 256;
     const AHEAD: Option<usize> = Some(8);
     const NEXT_BLOCK: bool = false;
 }
 
-/// A in strips and B in groups on a processor with [`large_second_level`].
+/// A in strips and B in groups on a processor with [`large_second_level`]. A strip of KC columns stays in its first-level cache of 48 KiB
+/// beside a group of B.
 pub(super) struct PackedForLargeCache;
 
 impl Operands for PackedForLargeCache {
     const PACKED: bool = true;
+    const KC: usize = 128;
     const AHEAD: Option<usize> = None;
     const NEXT_BLOCK: bool = true;
 }

@@ -24,16 +24,7 @@ use crate::mat::{Mat, MatMut};
 /// them.
 const A_BLOCK: usize = 46 << 10;
 
-/// Maximum of [`kc`].
-const KC: usize = 256;
-
-/// Columns of A, and rows of B, whose products are summed up in registers: C is read and written once for all of them. Where nothing
-/// is prefetched from the second-level cache, a strip has to stay in the first-level one beside a group of B.
-fn kc() -> usize {
-    if large_second_level() { KC / 2 } else { KC }
-}
-
-/// Columns of B that [`blocked`] interleaves together: 256 KiB of stack.
+/// Columns of B that [`blocked`] interleaves together: at most 256 KiB of stack.
 const NC: usize = 128;
 
 for_each_isa! {
@@ -42,10 +33,22 @@ for_each_isa! {
         avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
 }
 
+/// C ← C − A·B with A and B packed for the same instruction set, for each pair of columns of B and C; shapes agree.
+pub(super) fn multiply(isa: Isa, a: Strips<'_>, columns: &mut [(ColumnGroups<'_>, MatMut<'_>)]) {
+    if large_second_level() { multiply_in_large_cache(isa, a, columns) } else { multiply_usually(isa, a, columns) }
+}
+
 for_each_isa! {
-    /// C ← C − A·B with A and B packed for the same instruction set, for each pair of columns of B and C; shapes agree.
-    pub(super) fn multiply(a: Strips<'_>, columns: &mut [(ColumnGroups<'_>, MatMut<'_>)]) = multiply_body
-        avx512 (simd::x86::__m512d, 3, 8) avx2 (simd::x86::__m256d, 2, 6) portable (simd::Two, 2, 4)
+    /// [`multiply`] on most processors.
+    pub(super) fn multiply_usually(a: Strips<'_>, columns: &mut [(ColumnGroups<'_>, MatMut<'_>)]) = by_blocks
+        avx512 (simd::x86::__m512d, Packed, 3, 8) avx2 (simd::x86::__m256d, Packed, 2, 6) portable (simd::Two, Packed, 2, 4)
+}
+
+for_each_isa! {
+    /// [`multiply`] on processors with [`large_second_level`].
+    pub(super) fn multiply_in_large_cache(a: Strips<'_>, columns: &mut [(ColumnGroups<'_>, MatMut<'_>)]) = by_blocks
+        avx512 (simd::x86::__m512d, PackedForLargeCache, 3, 8) avx2 (simd::x86::__m256d, PackedForLargeCache, 2, 6)
+        portable (simd::Two, PackedForLargeCache, 2, 4)
 }
 
 for_each_isa! {
@@ -76,9 +79,10 @@ for_each_isa! {
 pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
     let (m, n, k) = (c.rows(), c.cols(), a.cols());
     let height = strip_height(isa);
-    let (block, kc) = (block_rows(k, height), kc());
+    let kc = if large_second_level() { PackedForLargeCache::KC } else { Packed::KC };
+    let block = block_rows(k, kc, height);
     let mut strips = vec![0.0; block.min(m.next_multiple_of(height)) * kc.min(k)];
-    let mut groups = [const { MaybeUninit::uninit() }; KC * NC];
+    let mut groups = [const { MaybeUninit::uninit() }; Packed::KC * NC];
     for i in (0..m).step_by(block) {
         let mc = block.min(m - i);
         for p in (0..k).step_by(kc) {
@@ -95,9 +99,10 @@ pub(super) fn blocked(isa: Isa, a: Mat<'_>, b: Mat<'_>, mut c: MatMut<'_>) {
     }
 }
 
-/// Rows of A, of `k` columns, that are multiplied by all columns of B before the next ones: whole strips.
-fn block_rows(k: usize, height: usize) -> usize {
-    A_BLOCK / k.clamp(1, kc()) / height * height
+/// Rows of A, of `k` columns, that are multiplied by all columns of B before the next ones: whole strips. At most `kc` columns are
+/// in the cache.
+fn block_rows(k: usize, kc: usize, height: usize) -> usize {
+    A_BLOCK / k.clamp(1, kc) / height * height
 }
 
 /// Copies B into `groups`, which has as many elements, for [`multiply`].
@@ -156,36 +161,23 @@ fn interleave_body<'g, V: Vector, const R: usize, const J: usize>(
     ColumnGroups { data, rows: k, cols: n }
 }
 
+/// Loop over the blocks of A, and of each over at most [`Operands::KC`] columns at a time.
 #[inline(always)]
-fn multiply_body<V: Vector, const R: usize, const J: usize>(
+fn by_blocks<V: Vector, O: Operands, const R: usize, const J: usize>(
     a: Strips<'_>,
     columns: &mut [(ColumnGroups<'_>, MatMut<'_>)],
 ) {
     let (m, k, height) = (a.rows, a.cols, R * V::LANES);
     assert!(a.height == height, "packed for these tiles");
     assert!(columns.iter().all(|(b, c)| b.rows == k && c.rows() == m && b.cols == c.cols()), "shapes agree");
-    if large_second_level() {
-        by_blocks::<V, PackedForLargeCache, R, J>(a, columns);
-    } else {
-        by_blocks::<V, Packed, R, J>(a, columns);
-    }
-}
-
-/// Loop over the blocks of A, and of each over at most [`kc`] columns at a time.
-#[inline(always)]
-fn by_blocks<V: Vector, O: Operands, const R: usize, const J: usize>(
-    a: Strips<'_>,
-    columns: &mut [(ColumnGroups<'_>, MatMut<'_>)],
-) {
-    let (m, k, height) = (a.rows, a.cols, a.height);
-    let (block, widest) = (block_rows(k, height), kc());
+    let block = block_rows(k, O::KC, height);
     let all = columns.iter().map(|(b, _)| b.cols).sum();
     for i in (0..m).step_by(block) {
         let mc = block.min(m - i);
-        for p in (0..k).step_by(widest) {
-            let kc = widest.min(k - p);
+        for p in (0..k).step_by(O::KC) {
+            let kc = O::KC.min(k - p);
             let next = if p + kc < k { (i..i + mc, p + kc) } else { (i + mc..m.min(i + mc + block), 0) };
-            let next = a.strips(next.0, next.1, widest.min(k - next.1)).chain(iter::repeat(&[][..]));
+            let next = a.strips(next.0, next.1, O::KC.min(k - next.1)).chain(iter::repeat(&[][..]));
             let parts = a.strips(i..i + mc, p, kc).zip(next).enumerate().map(|(strip, (elements, next))| {
                 let rows = height.min(mc - strip * height);
                 Part { a: Mat::new(elements, rows, kc, height), next }
