@@ -13,6 +13,7 @@ use space::stats::{MedianSpread, summary};
 use space::{Candidate, HplParams};
 
 use crate::cli::survey::SurveyArgs;
+use crate::cluster::acceptance::LOAD;
 use crate::cluster::launched::survey::below_here;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
@@ -97,6 +98,15 @@ fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
             100.0 * hpl.spread
         )?;
     }
+    // Ranks of a host follow each other.
+    let mut hosts: Vec<&RankSurvey> = found.iter().collect();
+    hosts.dedup_by_key(|rank| &rank.host);
+    for (host, load) in hosts.iter().filter_map(|rank| Some((&rank.host, rank.load.filter(|load| *load > LOAD)?))) {
+        writeln!(
+            out,
+            "\nwarning: {load:.1} processes ran on {host} in the minute before; end other work and measure again"
+        )?;
+    }
     let slow = slow(found);
     if slow.is_empty() {
         return writeln!(out, "\nno rank is slower than the others by more than 2 % and the spread of the repeats");
@@ -127,6 +137,7 @@ fn document(found: &[RankSurvey]) -> serde_json::Value {
                 "rank": rank.rank,
                 "host": rank.host,
                 "memory_bytes": rank.memory_bytes,
+                "load": rank.load,
                 "dgemm_gflops": rank.dgemm_gflops,
                 "hpl_gflops": rank.hpl_gflops,
                 "socket": rank.socket,

@@ -27,7 +27,7 @@ const CLOCK: f64 = 0.97;
 /// More CPU time than this taken by the hypervisor is a cause.
 const STOLEN: f64 = 0.02;
 /// More runnable processes than this before the runs are a cause.
-const LOAD: f64 = 1.0;
+pub(crate) const LOAD: f64 = 1.0;
 
 /// What was found of one node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
