@@ -9,6 +9,7 @@ pub(crate) mod isa;
 mod linked;
 mod operands;
 pub(crate) mod peak;
+mod prefetch;
 mod product;
 pub(crate) mod random;
 pub(crate) mod rows;

@@ -1,4 +1,4 @@
-//! How a product reads its operands, and what it prefetches.
+//! How the operands of a product are stored, and what of them is prefetched.
 
 use std::ops::Range;
 
@@ -132,35 +132,4 @@ pub(super) fn large_second_level() -> bool {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     false
-}
-
-/// Prefetches the cache lines of `len` ≥ 1 elements to the first-level cache.
-#[inline(always)]
-pub(super) fn prefetch(address: *const f64, len: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch changes no state of the program and ignores addresses that are not mapped.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in (0..len).step_by(8) {
-            _mm_prefetch::<_MM_HINT_T0>(address.wrapping_add(line).cast());
-        }
-        _mm_prefetch::<_MM_HINT_T0>(address.wrapping_add(len - 1).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (address, len);
-}
-
-/// Prefetches the cache lines of some elements to the second-level cache.
-#[inline(always)]
-pub(super) fn prefetch_to_second_level(elements: &[f64]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in elements.chunks(8) {
-        // SAFETY: as above.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = elements;
 }

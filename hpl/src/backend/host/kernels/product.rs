@@ -13,10 +13,8 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::isa::Isa;
 use super::isa::for_each_isa;
-use super::operands::{
-    ColumnGroups, InPlace, Operands, Packed, PackedForLargeCache, Strips, large_second_level, prefetch,
-    prefetch_to_second_level,
-};
+use super::operands::{ColumnGroups, InPlace, Operands, Packed, PackedForLargeCache, Strips, large_second_level};
+use super::prefetch;
 use super::simd::{self, Vector};
 use crate::mat::{Mat, MatMut};
 
@@ -240,7 +238,8 @@ fn by_columns<'a, 'b, V: Vector, O: Operands, const R: usize, const J: usize>(
         for Part { a: part, next } in parts.clone() {
             if O::NEXT_BLOCK {
                 let share = |cols: usize| next.len() * cols / all;
-                prefetch_to_second_level(&next[share(done + j)..share(done + j + step)]);
+                let lines = next[share(done + j)..share(done + j + step)].chunks(LINE);
+                lines.for_each(|line| prefetch::to_second_level(line.as_ptr()));
             }
             let c = c.reborrow().sub(first, 0, part.rows(), step);
             match step {
@@ -297,7 +296,7 @@ fn tile<V: Vector, O: Operands, const R: usize, const J: usize>(a: Mat<'_>, b: M
         let (a, b, c) = (a.as_ptr().add(i), b.as_ptr(), c.as_mut_ptr().add(i));
         if k >= PREFETCH_DEPTH {
             for j in 0..J {
-                prefetch(c.add(j * ldc), rows);
+                prefetch_all(c.add(j * ldc), rows);
             }
         }
         let mut sums = [[V::splat(0.0); R]; J];
@@ -338,7 +337,7 @@ unsafe fn add_term<V: Vector, O: Operands, const R: usize, const J: usize>(
 ) {
     if let Some(ahead) = O::AHEAD {
         // The columns of a strip follow each other, and the next strip follows the last column.
-        prefetch(a.wrapping_add((p + ahead) * lda), R * V::LANES);
+        prefetch_all(a.wrapping_add((p + ahead) * lda), R * V::LANES);
     } else if O::PACKED {
         // Else the compiler loads columns of several terms at once, for which there are not enough registers.
         compiler_fence(Ordering::SeqCst);
@@ -362,3 +361,13 @@ const UNROLLED: usize = 2;
 
 /// Sums of at least this length leave time to prefetch C.
 const PREFETCH_DEPTH: usize = 32;
+
+/// Elements of a cache line.
+const LINE: usize = 8;
+
+/// Prefetches the cache lines of `len` ≥ 1 elements.
+#[inline(always)]
+fn prefetch_all(address: *const f64, len: usize) {
+    (0..len).step_by(LINE).for_each(|at| prefetch::to_first_level(address.wrapping_add(at)));
+    prefetch::to_first_level(address.wrapping_add(len - 1));
+}

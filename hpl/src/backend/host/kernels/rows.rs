@@ -3,20 +3,8 @@
 //! Each element is in a cache line of its own, and the columns are long: nearly every access would wait for memory.
 //! While one column is copied, the cache lines of the next are prefetched, which halves the time.
 
+use super::prefetch;
 use crate::mat::{Mat, MatMut};
-
-/// Prefetches the cache line at `address`, which may be invalid.
-#[inline(always)]
-fn prefetch(address: *const f64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch changes no state of the program and ignores addresses that are not mapped.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
 
 /// Top of the column after `col`; after the last column an address outside the view.
 #[inline(always)]
@@ -38,7 +26,7 @@ pub(crate) fn interchange(u: &mut MatMut<'_>, c: &mut MatMut<'_>, pivots: &[usiz
             if pivot < jb {
                 top.swap(j, pivot);
             } else {
-                prefetch(below.wrapping_add(pivot - jb));
+                prefetch::to_first_level(below.wrapping_add(pivot - jb));
                 std::mem::swap(&mut top[j], &mut column[pivot - jb]);
             }
         }
@@ -54,8 +42,8 @@ pub(crate) fn copy(to: &mut MatMut<'_>, from: Mat<'_>, pairs: impl Iterator<Item
         let (next_from, next_to) = (next_column(from, col), next_column(to.as_ref(), col));
         let (to, from) = (to.col_mut(col), from.col(col));
         for (i, k) in pairs.clone() {
-            prefetch(next_from.wrapping_add(i));
-            prefetch(next_to.wrapping_add(k));
+            prefetch::to_first_level(next_from.wrapping_add(i));
+            prefetch::to_first_level(next_to.wrapping_add(k));
             to[k] = from[i];
         }
     }
@@ -86,9 +74,9 @@ pub(crate) fn copy_to_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(usiz
         let columns: [&[f64]; LINE] = std::array::from_fn(|j| from.col(col + j));
         for (at, &(row, line)) in pairs.iter().enumerate() {
             let (row_ahead, block) = ahead(pairs, at);
-            columns
-                .iter()
-                .for_each(|column| prefetch(column.as_ptr().wrapping_add(row_ahead + block * LINE * from.ld())));
+            columns.iter().for_each(|column| {
+                prefetch::to_first_level(column.as_ptr().wrapping_add(row_ahead + block * LINE * from.ld()))
+            });
             let line = &mut to.col_mut(line)[col..col + LINE];
             line.iter_mut().zip(columns).for_each(|(element, column)| *element = column[row]);
         }
@@ -115,8 +103,8 @@ pub(crate) fn copy_from_columns(to: &mut MatMut<'_>, from: Mat<'_>, pairs: &[(us
         let mut columns = columns.each_mut().map(|column| column.col_mut(0));
         for (at, &(line, row)) in pairs.iter().enumerate() {
             if let Some(&(line, row)) = pairs.get(at + AHEAD) {
-                columns.iter().for_each(|column| prefetch(column.as_ptr().wrapping_add(row)));
-                prefetch(from.as_ptr().wrapping_add(line * from.ld() + col));
+                columns.iter().for_each(|column| prefetch::to_first_level(column.as_ptr().wrapping_add(row)));
+                prefetch::to_first_level(from.as_ptr().wrapping_add(line * from.ld() + col));
             }
             let line = &from.col(line)[col..col + LINE];
             columns.iter_mut().zip(line).for_each(|(column, element)| column[row] = *element);
