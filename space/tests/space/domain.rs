@@ -136,7 +136,11 @@ fn memory_excludes_wide_panels_first() {
 fn an_empty_domain_says_why() {
     let message = |spec: DomainSpec| HplDomain::new(&spec).unwrap_err().to_string();
     let memory = message(DomainSpec { memory_bytes: 16 << 20, ..spec(8000, 2) });
-    assert!(memory.starts_with("N=8000 needs 52") && memory.contains("16777216 are usable; lower N to at most 1"));
+    assert!(memory.starts_with("N=8000 needs 52") && memory.contains("16777216 are usable"), "{memory}");
+    let (_, lower) = memory.split_once("lower N to at most ").expect(&memory);
+    let lower = lower.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+    let in_16_mib = |n| HplDomain::new(&DomainSpec { memory_bytes: 16 << 20, ..spec(n, 2) });
+    assert!(in_16_mib(lower).is_ok() && in_16_mib(lower + 100).is_err(), "{memory}");
     // Many grids, so the smallest NB is 32.
     let needed = required_bytes(8000, 1, 1, 32, 0);
     assert!(HplDomain::new(&DomainSpec { memory_bytes: needed, ..spec(8000, 240) }).is_ok());
