@@ -14,6 +14,7 @@ pub mod follow;
 mod group_sizes;
 pub mod journal;
 mod kept;
+pub mod lead;
 pub mod left;
 pub mod now;
 mod objective;

@@ -17,6 +17,7 @@ use space::{Candidate, KernelChoice, SettingLevels, Unequal};
 use crate::error::{RecordError, Version};
 use crate::power::MeterLog;
 use crate::record::folder::replace_file;
+use crate::record::lead::Lead;
 use crate::record::left::GainLeft;
 use crate::record::{Finished, GroupSizes, Objective, Row, names_in_order};
 
@@ -90,6 +91,9 @@ pub struct Session {
     /// The gain of better points that the runs of the search predict, once it has ended; nothing of it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<GainLeft>,
+    /// How far the runs of the search show the best to be ahead of the default, once it is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
     /// Cores that runs may use, by number.
     pub cores: Vec<usize>,
     /// Memory that a run may use, in bytes; 0 where nothing says.

@@ -203,7 +203,11 @@ pub(crate) fn importances(summary: &Summary) -> Option<String> {
 /// What there is to say of the choice of the best: that pairs have taken it back or are against it, that another one has a higher median.
 pub(crate) fn choice(summary: &Summary) -> Vec<String> {
     let by_baseline = &summary.best_by_baseline;
-    let by_pairs = summary.taken_back.as_ref().map(TakenBack::words).or_else(|| in_spite_of_pairs(by_baseline));
+    let by_pairs = summary
+        .taken_back
+        .as_ref()
+        .map(TakenBack::words)
+        .or_else(|| in_spite_of_pairs(by_baseline, summary.session.lead, summary.lead));
     let higher = summary.higher.as_ref().map(|higher| higher.words(by_baseline));
     by_pairs.into_iter().chain(higher).collect()
 }

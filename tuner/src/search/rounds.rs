@@ -5,16 +5,20 @@
 //! reported, and they can take the choice back.
 
 use space::Candidate;
+use space::stats::{median, squared_deviations};
 
+use crate::record::lead::Lead;
 use crate::record::{Finished, Identity, Objective};
+use crate::search::history::RUN_SD;
 
 /// Pairs after the choice that an interval needs.
 pub const PAIRS_TO_JUDGE: usize = 6;
 
-/// The pairs after the choice in which the default is faster, less those in which the best is, that are enough to reverse it: the
-/// sequential test of Wald (1945). A best that is faster in two of three pairs loses its place in one session of eight at most, one that
-/// is slower in two of three keeps it only where time ends the pairs before.
-const AHEAD_TO_TAKE_BACK: usize = 3;
+/// Pairs that the deviation of one, as the search has known it, counts for.
+const KNOWN_AS_BY: f64 = 2.0;
+
+/// Where nothing is known of the two: they differ by about as much as runs do.
+const UNKNOWN: Lead = Lead { mean: 0.0, sd: RUN_SD, pair_sd: RUN_SD * std::f64::consts::SQRT_2 };
 
 /// The rows up to the choice, the first passed final run included, and those after it; all are before it while there is none.
 pub fn at_choice<R: Finished>(rows: &[R]) -> (&[R], &[R]) {
@@ -66,12 +70,31 @@ pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective:
     after.iter().filter(compared).filter_map(values).collect()
 }
 
-/// Whether the pairs after the choice take it back: the baseline is better in clearly more of them.
-pub fn taken_back<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective) -> bool {
-    let Some(verified) = verified(rows, baseline.hpl.n) else { return false };
+/// How far what was verified is ahead of the baseline by the pairs after the choice together with `search`, what the runs of the search
+/// say of it; `None` before the first pair,
+/// and where it is the baseline. Either alone is wrong too often: few pairs by their noise, the search by the luck of single
+/// runs, such as the baseline's on memory that is used for the first time.
+pub fn lead<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective, search: Option<Lead>) -> Option<Lead> {
+    let verified = verified(rows, baseline.hpl.n).filter(|verified| verified != baseline)?;
     let pairs = in_turn(rows, &verified, baseline, objective);
-    let wins = |is_better: fn(&(f64, f64)) -> bool| pairs.iter().filter(|pair| is_better(pair)).count();
-    wins(|(best, baseline)| baseline > best) >= wins(|(best, baseline)| best > baseline) + AHEAD_TO_TAKE_BACK
+    with_pairs(search.unwrap_or(UNKNOWN), pairs.iter().map(|(best, baseline)| best / baseline))
+}
+
+/// Whether the pairs after the choice take it back: all in all the baseline is ahead.
+pub fn taken_back<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective, search: Option<Lead>) -> bool {
+    lead(rows, baseline, objective, search).is_some_and(|lead| lead.mean < 0.0)
+}
+
+/// What is known of two with the ratios of pairs: means weighed by the inverse of their variances, as of normal distributions. Of the
+/// pairs the median is taken, as one may be far off; how much they differ shows what one says.
+fn with_pairs(known: Lead, ratios: impl Iterator<Item = f64>) -> Option<Lead> {
+    let logs: Vec<f64> = ratios.map(f64::ln).filter(|log| log.is_finite()).collect();
+    let of_pairs = median(&logs)?;
+    let count = logs.len() as f64;
+    let of_one = (KNOWN_AS_BY * known.pair_sd.powi(2) + squared_deviations(&logs)) / (KNOWN_AS_BY + count - 1.0);
+    let [before, added] = [known.sd.powi(-2), count / of_one];
+    let mean = (before * known.mean + added * of_pairs) / (before + added);
+    Some(Lead { mean, sd: (before + added).powf(-0.5), pair_sd: of_one.sqrt() })
 }
 
 #[cfg(test)]
@@ -155,19 +178,37 @@ pub(crate) mod tests {
         assert_eq!(ratio(&expert, &baseline()), [0.0; 0]);
     }
 
+    const AHEAD: Lead = Lead { mean: 0.012, sd: 0.01, pair_sd: 0.01 };
+
     #[test]
-    fn the_choice_is_taken_back_where_the_default_is_ahead_by_three_pairs() {
-        let worse = (10.0, 9.0, 9.9);
-        assert!(taken_back(&with_rounds(&[worse; 3]), &baseline(), RATE));
-        assert!(!taken_back(&with_rounds(&[worse; 2]), &baseline(), RATE), "too few");
-        let better = (10.0, 9.0, 10.1);
-        assert!(!taken_back(&with_rounds(&[worse, worse, worse, better, better, better, better]), &baseline(), RATE));
-        assert!(
-            !taken_back(&with_rounds(&[worse, better, worse, better, worse, worse]), &baseline(), RATE),
-            "ahead by two"
-        );
-        assert!(taken_back(&with_rounds(&[worse, better, worse, worse, worse]), &baseline(), RATE));
-        assert!(!taken_back(&rows(&[(192, 9.0, 10.0); 8]), &baseline(), RATE), "nothing was chosen");
+    fn pairs_and_search_are_weighed_by_what_each_can_know() {
+        assert_eq!(with_pairs(AHEAD, std::iter::empty()), None);
+        // By hand: one pair has the variance of the search.
+        let one = with_pairs(AHEAD, [(-0.02_f64).exp()].into_iter()).unwrap();
+        assert!((one.mean + 0.004).abs() < 1e-12 && (one.sd - 0.01 / 2_f64.sqrt()).abs() < 1e-12, "{one:?}");
+        // Three differ by squares of 2e-4 in all, so each has 2e-4 / (2 + 2).
+        let exact = Lead { pair_sd: 0.0, ..AHEAD };
+        let three = with_pairs(exact, [-0.03, -0.02, -0.01].map(f64::exp).into_iter()).unwrap();
+        let weight = 3.0 / 5e-5;
+        assert!((three.mean - (120.0 - weight * 0.02) / (1e4 + weight)).abs() < 1e-12, "{three:?}");
+        // A pair that another program disturbed does not decide, once there are others.
+        let [one, all] = [vec![0.8], vec![1.004, 1.006, 0.8, 1.005, 1.003]]
+            .map(|ratios| with_pairs(UNKNOWN, ratios.into_iter()).unwrap().mean);
+        assert!(one < -0.05 && all > 0.0, "{one} {all}");
+        assert_eq!(with_pairs(AHEAD, [f64::NAN, 0.0].into_iter()), None);
+    }
+
+    #[test]
+    fn the_choice_is_taken_back_where_the_default_is_ahead_by_all_that_is_known() {
+        let back = |rounds: &[(f64, f64, f64)], search| taken_back(&with_rounds(rounds), &baseline(), RATE, search);
+        let [worse, better, much_worse] = [9.9, 10.1, 9.4].map(|verified| (10.0, 9.0, verified));
+        assert!(!back(&[], None) && !back(&[], Some(Lead { mean: -0.01, ..AHEAD })), "no pair");
+        assert!(back(&[worse], None) && !back(&[better], None));
+        assert!(!back(&[worse; 1], Some(AHEAD)), "the search is as sure as one pair, and of more");
+        assert!(back(&[worse; 3], Some(AHEAD)) && back(&[much_worse], Some(AHEAD)));
+        assert!(!back(&[worse; 3], Some(Lead { sd: 0.002, ..AHEAD })), "the search is surer");
+        assert!(!back(&[worse, better, better, worse, better], Some(AHEAD)));
+        assert!(!taken_back(&rows(&[(192, 9.0, 10.0); 8]), &baseline(), RATE, None), "nothing was chosen");
     }
 
     /// The verified one is faster in each round and takes more power than that is worth.
@@ -176,9 +217,9 @@ pub(crate) mod tests {
         let watts = |nb: usize| if nb == BASELINE { 100.0 } else { 150.0 };
         let mut rows = with_rounds(&[(10.0, 8.0, 12.0); 3]);
         rows.iter_mut().for_each(|row| row.run_power_w = Some(watts(row.nb)));
-        assert!(!taken_back(&rows, &baseline(), RATE));
-        assert!(taken_back(&rows, &baseline(), Objective::GflopsPerWatt));
+        assert!(!taken_back(&rows, &baseline(), RATE, None));
+        assert!(taken_back(&rows, &baseline(), Objective::GflopsPerWatt, None));
         rows.iter_mut().for_each(|row| row.run_power_w = None);
-        assert!(!taken_back(&rows, &baseline(), Objective::GflopsPerWatt), "nothing was read");
+        assert!(!taken_back(&rows, &baseline(), Objective::GflopsPerWatt, None), "nothing was read");
     }
 }

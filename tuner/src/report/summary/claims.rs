@@ -6,6 +6,7 @@ use space::Candidate;
 use super::super::format::{digits, ratio_in_words, runs_in_words};
 use super::super::stats::{Ratio, paired_ratio};
 use super::score::Score;
+use crate::record::lead::Lead;
 use crate::record::session::{ExpertChoice, Session};
 use crate::record::{Identity, Objective, Row};
 use crate::search::rounds;
@@ -169,15 +170,18 @@ impl Higher {
     }
 }
 
-/// Why the best is not the default although pairs are in favour of that; `None` where they are not.
-pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison) -> Option<String> {
+/// Why the best is not the default although pairs are in favour of that; `None` where they are not. `lead`: by pairs and search together.
+pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, search: Option<Lead>, lead: Option<Lead>) -> Option<String> {
     let Comparison::Measured { ratio } = by_baseline else { return None };
-    (ratio.median < 1.0).then(|| {
-        format!(
-            "in pairs after the final run the best is {} of the default, which is not enough to take back what the runs of the search showed",
-            ratio_in_words(ratio)
-        )
-    })
+    let lead = lead.filter(|lead| ratio.median < 1.0 && lead.mean >= 0.0)?;
+    let said = of_search(search);
+    let ratio = ratio_in_words(ratio);
+    Some(format!("in pairs after the final run the best is {ratio} of the default{said}; all in all it is {lead}"))
+}
+
+/// What the search had said of the best beside the default, as a further clause.
+fn of_search(search: Option<Lead>) -> String {
+    search.map_or(String::new(), |lead| format!("; the runs of the search had it {lead}"))
 }
 
 /// A choice that the pairs after it have taken back.
@@ -187,6 +191,8 @@ pub struct TakenBack {
     pub candidate: Candidate,
     /// It by the default in the pairs after that run.
     pub by_baseline: Ratio,
+    /// What the search had said of the two.
+    pub search: Option<Lead>,
     /// Whether the default is the best now; without a whole run of it there is nothing to show.
     pub default_is_best: bool,
 }
@@ -194,14 +200,14 @@ pub struct TakenBack {
 impl TakenBack {
     /// What happened, in one sentence.
     pub fn words(&self) -> String {
-        let ratio = ratio_in_words(&self.by_baseline);
+        let (ratio, search) = (ratio_in_words(&self.by_baseline), of_search(self.search));
         if self.default_is_best {
             return format!(
-                "the candidate chosen before the final run is {ratio} of the default in pairs after it: the default is best"
+                "the candidate chosen before the final run is {ratio} of the default in pairs after it{search}: the default is best"
             );
         }
         format!(
-            "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left"
+            "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left{search}"
         )
     }
 }

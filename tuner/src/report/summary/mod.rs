@@ -9,8 +9,9 @@ use space::Candidate;
 
 use super::importance::{Importance, importance};
 use super::stats::{Ratio, paired_ratio};
+use crate::record::lead::Lead;
 use crate::record::session::Session;
-use crate::record::{Identity, Objective, Outcome, Row};
+use crate::record::{Identity, Outcome, Row};
 use crate::search::rounds;
 
 mod claims;
@@ -75,6 +76,8 @@ pub struct Summary {
     pub higher: Option<Higher>,
     /// The choice that the final run verified, where the pairs after it have taken it back.
     pub taken_back: Option<TakenBack>,
+    /// How far what the final run verified is ahead of the baseline by the search and the pairs after it; `None` without a pair.
+    pub lead: Option<Lead>,
     /// How far the machine drifted: later by earlier runs of the same candidate, no run in two pairs.
     pub drift: Option<Ratio>,
     /// Largest share of a trial's processor time that the hypervisor gave to others.
@@ -143,7 +146,8 @@ impl Summary {
             best_by_baseline: claims::by_baseline(rows, found, usual, objective),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
             higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
-            taken_back: usual.and_then(|usual| taken_back(rows, usual, found, objective)),
+            taken_back: usual.and_then(|usual| taken_back(rows, usual, found, session)),
+            lead: usual.and_then(|usual| rounds::lead(rows, usual, objective, session.lead)),
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
             drift,
@@ -215,17 +219,22 @@ fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Can
     };
     let first = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed);
     let chosen = || whole(at_target_n(&first?.candidate(), session));
-    let baseline_instead =
-        baseline.filter(|baseline| rounds::taken_back(rows, baseline, session.objective)).cloned().and_then(whole);
+    let baseline_instead = baseline
+        .filter(|baseline| rounds::taken_back(rows, baseline, session.objective, session.lead))
+        .cloned()
+        .and_then(whole);
     let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
     baseline_instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
 }
 
 /// What the pairs after the choice have taken back, if they have; `best`: the candidate that is best now, at the N of the search.
-fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, objective: Objective) -> Option<TakenBack> {
-    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| rounds::taken_back(rows, baseline, objective))?;
+fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, session: &Session) -> Option<TakenBack> {
+    let objective = session.objective;
+    let is_back = rounds::taken_back(rows, baseline, objective, session.lead);
+    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| is_back)?;
     let pairs = rounds::in_turn(rows, &candidate, baseline, objective);
-    Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
+    let (by_baseline, default_is_best) = (paired_ratio(&pairs)?, best == Some(baseline));
+    Some(TakenBack { candidate, by_baseline, search: session.lead, default_is_best })
 }
 
 /// Takes the parameters that only our engine has out of every candidate of a report.

@@ -57,6 +57,7 @@ impl Drive<'_> {
         self.runner.progress.phase("searching");
         while let Some(Due { plan, limit_s }) = self.due() {
             self.say_what_is_left(&plan)?;
+            self.keep_lead(&plan)?;
             if plan.strategy == Identity::FINAL {
                 self.runner.progress.phase("final run");
             }
@@ -105,6 +106,15 @@ impl Drive<'_> {
         self.runner.store.update_session(|session| session.left = Some(left))
     }
 
+    /// Keeps what the search says of the best and the default, before the first final run.
+    fn keep_lead(&mut self, plan: &PlannedTrial) -> Result<(), RecordError> {
+        if plan.strategy != Identity::FINAL || self.runner.store.has_final() {
+            return Ok(());
+        }
+        let lead = self.consider(|view| view.lead_of(&plan.candidate));
+        self.runner.store.update_session(|session| session.lead = lead)
+    }
+
     /// Looks at the record as it is now.
     fn consider<T>(&self, ask: impl FnOnce(&View<'_, ShortRow>) -> T) -> T {
         let rows = self.runner.store.rows();
@@ -115,6 +125,7 @@ impl Drive<'_> {
             interrupted: self.runner.store.interrupted().iter().find(|plan| plan.is_of_search()),
             history: &self.known.history(rows, self.setup.domain, self.setup.objective),
             cost: &self.known.cost(rows, &self.model.predictor),
+            lead: self.runner.store.session().lead,
             left_s: self.runner.budget.left_s(),
             total_s: self.runner.budget.total_s(),
         })

@@ -211,6 +211,7 @@ impl NodesView<'_> {
             interrupted: None,
             history,
             cost: self.cost,
+            lead: None,
             left_s: self.left_s,
             total_s: self.total_s,
         }

@@ -19,6 +19,7 @@ use space::dims::Point;
 use space::{Candidate, Candidates};
 
 use crate::record::Prediction;
+use crate::record::lead::Lead;
 use crate::record::left::GainLeft;
 use crate::record::{Finished, Identity, Objective, PlannedTrial, Reference, Row, limited_power_w};
 use crate::search::budget::CLOSING_S;
@@ -82,6 +83,8 @@ pub struct View<'a, R = Row> {
     pub interrupted: Option<&'a PlannedTrial>,
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
+    /// How far the search has found its best to be ahead of the baseline, once it is chosen.
+    pub lead: Option<Lead>,
     /// Seconds of the budget left for trials, the final run's reserve excluded.
     pub left_s: f64,
     /// Seconds of the whole budget.
@@ -146,6 +149,13 @@ impl<R: Finished> View<'_, R> {
     /// The gain of better points that the runs so far predict.
     pub fn left(&self) -> Option<GainLeft> {
         left::left(&self.ctx())
+    }
+
+    /// How far the runs so far show `best` to be ahead of the baseline.
+    pub fn lead_of(&self, best: &Candidate) -> Option<Lead> {
+        let domain = self.setup.domain;
+        let best = domain.point(&best.at_n(domain.spec().n))?;
+        left::lead(&self.ctx(), &best, &domain.point(self.setup.baseline)?)
     }
 
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of

@@ -7,6 +7,7 @@ use super::super::{html, table};
 use super::*;
 use crate::record::Objective;
 use crate::record::arbitrary::{row, row_of, windows};
+use crate::record::lead::Lead;
 use crate::record::session::SESSION_SCHEMA;
 
 mod power;
@@ -46,6 +47,7 @@ pub(crate) fn session() -> Session {
         nodes: Vec::new(),
         until_gain: None,
         left: None,
+        lead: None,
         unequal: space::Unequal::default(),
         power_log: None,
         slurm_clock: None,
@@ -177,10 +179,17 @@ fn a_choice_that_the_pairs_after_it_take_back_gives_way_to_the_default() {
     rows.push(Row { strategy: Identity::FINAL.into(), trial: 23, n: 1100, paired_with: None, ..rows[0].clone() });
     let summary = Summary::new(&session, &rows);
     assert_eq!((summary.shown_trial(), summary.best.unwrap().candidate.hpl.nb), (Some(23), 128));
-    // Two pairs are too few.
+    // Against a search that is surer than two pairs they are too few, and the summary says so.
     let (session, rows) = session_with_rounds(&[(10.0, 8.0, 9.9); 2]);
-    let summary = Summary::new(&session, &rows);
+    let ahead = Lead { mean: 0.03, sd: 0.005, pair_sd: 0.015 };
+    let summary = Summary::new(&Session { lead: Some(ahead), ..session.clone() }, &rows);
+    let text = table::summary(&summary, None);
     assert_eq!((summary.best.unwrap().candidate.hpl.nb, summary.taken_back), (192, None));
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "is 0.990 (2 pairs, too few for an interval) of the default; the runs of the search had it 3.0 % ahead (standard deviation 0.5 %); all in all it is";
+    assert!(said.contains(why), "{text}");
+    let summary = Summary::new(&Session { lead: Some(Lead { sd: 0.05, ..ahead }), ..session }, &rows);
+    assert!(summary.taken_back.unwrap().words().contains("the runs of the search had it 3.0 % ahead"));
 }
 
 #[test]

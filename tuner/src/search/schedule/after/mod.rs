@@ -34,9 +34,7 @@ impl<R: Finished> View<'_, R> {
         if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
-            let due = self.setup.extent == Extent::Windows
-                && !tried
-                && rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective);
+            let due = self.setup.extent == Extent::Windows && !tried && self.is_taken_back() && !self.compares_more();
             return due.then(|| {
                 self.whole(self.setup.baseline.clone(), "the default, faster in the pairs after the final run")
             });
@@ -81,14 +79,13 @@ impl<R: Finished> View<'_, R> {
     }
 
     /// What the time after the final run is used for: rounds of baseline, expert and what was verified, and where no round
-    /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, the rounds
-    /// have taken the choice back, or too many of them failed.
+    /// fits, the verified one once more alone. `None` when nothing fits for sure, the final run has not passed, there are
+    /// enough rounds, or too many of them failed.
     pub fn after_final(&self) -> Option<PlannedTrial> {
         let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
         let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
-        let enough = after.len() >= SPARE || failures >= NO_CHANCE || self.has_rounds(&verified);
-        if enough || rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective) {
+        if after.len() >= SPARE || failures >= NO_CHANCE || self.has_rounds(&verified) {
             return None;
         }
         let round = RoundState::new(self, &verified, after);
@@ -105,12 +102,26 @@ impl<R: Finished> View<'_, R> {
         tries.peek().is_some() && tries.all(|row| !row.passed())
     }
 
-    /// Whether a session that ends as soon as it can has the rounds that an interval needs.
+    /// Whether the rounds so far take the choice back.
+    fn is_taken_back(&self) -> bool {
+        rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective, self.lead)
+    }
+
+    /// Whether one more round can come before a whole run of the baseline, and is of use.
+    fn compares_more(&self) -> bool {
+        let Some(verified) = rounds::verified(self.rows, self.setup.domain.spec().n) else { return false };
+        let pairs = rounds::in_turn(self.rows, &verified, self.setup.baseline, self.setup.objective).len();
+        let round = RoundState::new(self, &verified, rounds::at_choice(self.rows).1);
+        let whole_s = self.cost.at_most(self.setup.baseline, Extent::Whole);
+        pairs < PAIRS_TO_JUDGE && self.fits(round.baseline_s + round.expert_s + round.verified_s + whole_s)
+    }
+
+    /// Whether there are the rounds that an interval needs, in a session that ends as soon as it can, or whose choice they take back.
     fn has_rounds(&self, verified: &Candidate) -> bool {
         let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
         let rounds = other
             .map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(self.rows, verified, other, self.setup.objective).len());
-        self.setup.until_gain.is_some() && rounds >= PAIRS_TO_JUDGE
+        (self.setup.until_gain.is_some() || self.is_taken_back()) && rounds >= PAIRS_TO_JUDGE
     }
 
     /// Whether rounds are pairs of `verified` and `others`, the first of `pair_s` seconds: where these say more in the same time, and as many as an

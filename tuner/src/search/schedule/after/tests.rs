@@ -79,6 +79,7 @@ fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: im
         interrupted: None,
         history: &History::from_rows(rows, domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
+        lead: None,
         left_s,
         total_s: TOTAL_S,
     })
@@ -183,11 +184,19 @@ fn rounds_go_on_after_a_failure_and_end_with_the_third() {
 
 #[test]
 fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
-    let [default, _, best] = three();
+    let [default, expert, best] = three();
     let worse = |candidate: &Candidate| Some(if *candidate == best { 19.0 } else { 20.0 });
     let rounds = after(&best, 100.0, worse);
-    assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (9, 3));
+    assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (18, 6), "as many as an interval needs");
     let mut rows: Vec<Row> = begun(&best).into_iter().chain(rounds).collect();
+    // One round is no interval: others come first, where they fit beside that run.
+    let early = |left_s: f64| ask(&rows[..5], Extent::Windows, left_s, |view| view.final_plan());
+    let fitting = ask(&rows[..5], Extent::Windows, 0.0, |view| {
+        let at_most = |candidate, extent| view.cost.at_most(candidate, extent);
+        let of_round = [&default, &expert, &best].map(|candidate| at_most(candidate, Extent::Windows));
+        of_round.iter().sum::<f64>() + at_most(&default, Extent::Whole)
+    });
+    assert!(early(1.01 * fitting).is_none() && early(0.99 * fitting).is_some());
     // By whole runs it has passed at this N already.
     assert_eq!(ask(&rows, Extent::Whole, 100.0, |view| view.final_plan()), None);
     let plan = ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()).unwrap();
@@ -218,10 +227,10 @@ fn rounds_are_pairs_in_one_process_where_these_say_more() {
     let rows = after_where(true, &default, 100.0, rate);
     assert!(rows.iter().all(|row| row.candidate() == expert && row.reference_trial.is_some()), "{rows:?}");
     assert!(pairs(&rows, [&default, &expert]) >= 6);
-    // Worse in three pairs: taken back.
+    // Worse: taken back, with the pairs that an interval needs.
     let worse = |candidate: &Candidate| rate(candidate).map(|rate| 400.0 / rate);
     let rows = after_where(true, &best, 100.0, worse);
-    assert_eq!((rows.len(), pairs(&rows, [&best, &default])), (5, 3));
+    assert_eq!((rows.len(), pairs(&rows, [&best, &default])), (11, 6));
     // Six do not fit: runs one after the other.
     let rows = after_where(true, &best, 14.0 * run_s(), rate);
     assert!(pairs(&rows, [&best, &default]) >= 6 && rows.iter().all(|row| row.reference_trial.is_none()), "{rows:?}");

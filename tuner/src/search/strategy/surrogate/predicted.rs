@@ -1,6 +1,7 @@
 //! What the process says of points.
 
 use std::collections::HashSet;
+use std::f64::consts::SQRT_2;
 
 use space::dims::Point;
 
@@ -38,6 +39,12 @@ impl Surrogate<'_> {
     /// Standard deviation of the log rate of one run, near the best.
     pub fn noise_sd(&self) -> f64 {
         self.fits.first().map_or_else(|| NOISE.median, |fitted| fitted.posterior.hyper.noise)
+    }
+
+    /// Standard deviation of the logarithm of the ratio of two runs, one right after the other.
+    pub(crate) fn pair_sd(&self) -> f64 {
+        let of_first = |fitted: &Fitted| fitted.posterior.hyper.noise_of_two_runs().sqrt();
+        self.fits.first().map_or(NOISE.median * SQRT_2, of_first)
     }
 
     /// What a pair costs, as [`Ctx::pair_cost`](crate::search::strategy::Ctx::pair_cost), where two points are told apart by it in less time
