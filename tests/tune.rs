@@ -127,6 +127,7 @@ fn a_finished_session_is_shown_again_by_report_and_by_resume() {
     let json = tune(["report", "--json", folder]);
     let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert!(value["schema_version"].is_u64(), "{value}");
+    assert!(value["closing"][0].as_str().is_some_and(|won| won.starts_with("Won: ")), "{value}");
 }
 
 #[test]

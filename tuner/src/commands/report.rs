@@ -92,8 +92,8 @@ pub fn publish(
     summary.phases = shown.and_then(|trial| PhaseTotals::new(trial, &phases));
     let exports = exports(folder, &summary, runs, program)?;
     let place = objectives::real::quoted([folder.root()]).join("");
-    let page =
-        html::ReportPage { summary: &summary, rows, exports: exports.as_ref(), phases: &phases, folder: &place }.html();
+    summary.closing = closing(&summary, &place);
+    let page = html::ReportPage { summary: &summary, rows, exports: exports.as_ref(), phases: &phases }.html();
     let write = || {
         exports.as_ref().map_or(Ok(()), |exports| exports.write(folder))?;
         replace_file(&folder.report_html(), page.as_bytes())
@@ -109,8 +109,8 @@ pub fn publish(
             writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
         }
         writeln!(out)?;
-        for sentence in closing(&summary, &place) {
-            writeln!(out, "{}", folded(&sentence, width, 6))?;
+        for sentence in &summary.closing {
+            writeln!(out, "{}", folded(sentence, width, 6))?;
         }
     }
     out.flush()?;

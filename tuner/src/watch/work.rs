@@ -69,9 +69,9 @@ pub fn is_alive(lock: &Path) -> bool {
     alive.is_some() && alive == name("self").ok()
 }
 
-/// The number in the lock file.
+/// The number in the lock file, the first word.
 fn process(lock: &Path) -> Option<u32> {
-    fs::read_to_string(lock).ok()?.trim().parse().ok()
+    fs::read_to_string(lock).ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// Whether this line of the table, `1: FLOCK  ADVISORY  WRITE 1685 fe:00:5309333 0 EOF`, is a lock to write on a file of this device and
@@ -128,7 +128,7 @@ mod tests {
         assert_ne!(seen(), Some(true));
         assert_eq!(is_held(&path, ""), None, "a sandbox without a table");
         assert_eq!(is_held(&folder.root().join("none"), "x"), None);
-        fs::write(&path, "4194304000\n").unwrap();
+        fs::write(&path, "4194304000 n1\n").unwrap();
         assert!(!is_alive(&path));
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hpl::program::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
+use nix::unistd::gethostname;
 
 use crate::error::RecordError;
 
@@ -184,13 +185,14 @@ impl RunFolder {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 // Only for the message: a lock file without a readable number is still locked.
-                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-                return Err(RecordError::Locked { path: self.root.clone(), pid });
+                let owner = file.read_to_string(&mut text).ok().and_then(|_| owner_of(&text));
+                return Err(RecordError::Locked { path: self.root.clone(), owner });
             }
             Err(TryLockError::Error(cause)) => return Err(RecordError::Write { path, cause }),
         }
         file.set_len(0).map_err(RecordError::write(&path))?;
-        writeln!(file, "{}", std::process::id()).map_err(RecordError::write(&path))?;
+        let host = gethostname().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned());
+        writeln!(file, "{} {host}", std::process::id()).map_err(RecordError::write(&path))?;
         Ok(Lock { file })
     }
 
@@ -203,7 +205,7 @@ impl RunFolder {
         let Ok(file) = File::open(self.lock_file()) else { return Ok(None) };
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
-            Err(TryLockError::WouldBlock) => Err(RecordError::Locked { path: self.root.clone(), pid: None }),
+            Err(TryLockError::WouldBlock) => Err(RecordError::Locked { path: self.root.clone(), owner: None }),
             // A file system without locks cannot show it.
             Err(TryLockError::Error(_)) => Ok(None),
         }
@@ -386,6 +388,15 @@ impl RunFolder {
     pub fn report_html(&self) -> PathBuf {
         self.root.join("report.html")
     }
+}
+
+/// `pid 77 on n1`, as a lock file says; `None` where it says nothing of that kind.
+fn owner_of(text: &str) -> Option<String> {
+    let mut words = text.split_whitespace();
+    let pid: u32 = words.next()?.parse().ok()?;
+    let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let host = words.next().filter(is_name).map_or(String::new(), |host| format!(" on {host}"));
+    Some(format!("pid {pid}{host}"))
 }
 
 /// Replaces the file at `path` in one step, as [`write_atomically`].

@@ -23,6 +23,15 @@ fn an_existing_folder_is_not_overwritten() {
 }
 
 #[test]
+fn a_lock_names_process_and_host_and_nothing_else() {
+    let said = ["77 n1\n", "77\n", "77 \u{1b}[31m", "x n1", ""].map(owner_of);
+    assert_eq!(
+        said,
+        [Some("pid 77 on n1".to_owned()), Some("pid 77".to_owned()), Some("pid 77".to_owned()), None, None]
+    );
+}
+
+#[test]
 fn a_folder_whose_session_never_began_is_taken_again() {
     let parent = tempfile::tempdir().unwrap();
     let root = parent.path().join("run");
@@ -30,7 +39,8 @@ fn a_folder_whose_session_never_began_is_taken_again() {
     folder.lay_ballast();
     std::fs::write(folder.machine_toml(), "").unwrap();
     std::fs::write(root.join(".session.toml.77.tmp"), "").unwrap();
-    assert!(matches!(RunFolder::create(&root), Err(RecordError::Locked { .. })));
+    let by = format!("another hpl-tune (pid {} on ", std::process::id());
+    assert!(RunFolder::create(&root).unwrap_err().to_string().starts_with(&by), "{by}");
     assert!(RunFolder::open(&root).unwrap_err().to_string().contains("ended before it began"));
     drop(lock);
     let (folder, _lock) = RunFolder::create(&root).unwrap();

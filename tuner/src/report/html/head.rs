@@ -2,18 +2,21 @@
 
 use maud::{Markup, html};
 
+use crate::record::session::Session;
 use crate::report::Summary;
-use crate::report::closing::closing;
 use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
     choice, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
 };
 
+/// Nodes whose names are in the head, at most.
+const NODES_NAMED: usize = 16;
+
 /// A figure with its name and what is to be said of it.
 type HeadFact = (&'static str, String, String);
 
 /// The session in one sentence, what was won, what to try next, and the figures.
-pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
+pub(super) fn head(summary: &Summary) -> Markup {
     let facts = [score(summary), compared(summary), verified(summary), around(summary)].concat();
     html! {
         h1 { (summary.session.name) }
@@ -27,7 +30,7 @@ pub(super) fn head(summary: &Summary, folder: &str) -> Markup {
                 div { dt { (name) } dd { (value) small { (detail) } } }
             }
         }
-        ul.closing { @for sentence in closing(summary, folder) { li { (sentence) } } }
+        ul.closing { @for sentence in &summary.closing { li { (sentence) } } }
     }
 }
 
@@ -92,6 +95,13 @@ fn verified(summary: &Summary) -> Vec<HeadFact> {
     facts
 }
 
+/// The names of several nodes.
+fn nodes(session: &Session) -> Option<HeadFact> {
+    let (shown, others) = session.hosts.split_at(session.hosts.len().min(NODES_NAMED));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    (session.hosts.len() > 1).then(|| ("nodes", session.hosts.len().to_string(), shown.join(", ") + &more))
+}
+
 /// Trials, power, machine and time.
 fn around(summary: &Summary) -> Vec<HeadFact> {
     let trials = format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary));
@@ -102,6 +112,7 @@ fn around(summary: &Summary) -> Vec<HeadFact> {
     }
     facts.extend(pareto(summary).map(|said| ("speed, efficiency", summary.pareto.len().to_string(), said)));
     facts.extend(objective(summary).map(|said| ("objective", String::new(), said)));
+    facts.extend(nodes(&summary.session));
     facts.extend(steadiness(summary).map(|said| ("machine", String::new(), said)));
     facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
     facts

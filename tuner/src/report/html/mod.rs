@@ -30,22 +30,20 @@ pub struct ReportPage<'a> {
     pub exports: Option<&'a Exports>,
     /// The phases of the trial that [`Summary::phases`] is of; none where its engine does not report them.
     pub phases: &'a [PhaseTime],
-    /// The run folder, as a shell takes it.
-    pub folder: &'a str,
 }
 
 impl<'a> ReportPage<'a> {
     /// A page of the record alone.
     pub fn new(summary: &'a Summary, rows: &'a [Row]) -> Self {
-        Self { summary, rows, exports: None, phases: &[], folder: "" }
+        Self { summary, rows, exports: None, phases: &[] }
     }
 
     /// The page.
     pub fn html(&self) -> String {
-        let Self { summary, rows, exports, phases, folder } = *self;
+        let Self { summary, rows, exports, phases } = *self;
         let plots = ReportPlots::new(summary, rows, phases);
         let body = html! {
-            (head::head(summary, folder))
+            (head::head(summary))
             div.figures { @for plot in &plots.search { (plot.figure()) } }
             (best::best(summary, exports))
             (best::top(summary))

@@ -1,5 +1,6 @@
 use super::*;
 use crate::record::arbitrary::row;
+use crate::report::closing::closing;
 use crate::report::summary::tests::session;
 
 /// What of the page is made of the record: all but its two scripts.
@@ -22,7 +23,8 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
         (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), Some(bad.to_owned().into()));
         row.extra = Some(serde_json::json!({ bad: bad }).to_string());
     }
-    let summary = Summary::new(&session, &rows);
+    let mut summary = Summary::new(&session, &rows);
+    summary.closing = closing(&summary, bad);
     let exports = Exports {
         hpl_dat: bad.into(),
         engine_params: Some(bad.into()),
@@ -30,7 +32,7 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
         hpl_out: None,
         inputs: Vec::new(),
     };
-    let page = ReportPage { exports: Some(&exports), folder: bad, ..ReportPage::new(&summary, &rows) }.html();
+    let page = ReportPage { exports: Some(&exports), ..ReportPage::new(&summary, &rows) }.html();
     let page = without_scripts(&page);
     let scripts: Vec<&str> = page.match_indices("<script").map(|(at, _)| &page[at..at + 12]).collect();
     assert_eq!(scripts, ["<script type", "<script></sc", "<script></sc"]);
@@ -50,7 +52,8 @@ fn a_page_without_a_passed_trial_says_so() {
 #[test]
 fn numbers_come_first() {
     let rows = [row(0), row(1)];
-    let summary = Summary::new(&session(), &rows);
+    let mut summary = Summary::new(&session(), &rows);
+    summary.closing = closing(&summary, "runs/one");
     let page = without_scripts(&ReportPage::new(&summary, &rows).html());
     let places: Vec<usize> =
         ["N = 1000", "best / default", "Won: ", "Next: ", "plot-history", "The best", "All 2 trials"]

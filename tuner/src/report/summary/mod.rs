@@ -105,6 +105,8 @@ pub struct Summary {
     pub pareto: Vec<ParetoPoint>,
     /// The candidates with the highest medians of the objective at the target N, by whole runs or by windows as the search goes.
     pub top: Vec<Score>,
+    /// What was won, and what to try next; none before the run folder is known.
+    pub closing: Vec<String>,
 }
 
 impl Summary {
@@ -167,6 +169,7 @@ impl Summary {
             pareto: pareto::front(scores.iter().filter(|score| Some(score.candidate.hpl.n) == n)),
             top: searched.into_iter().filter(|score| Some(score.candidate.hpl.n) == n).take(TOP).collect(),
             best,
+            closing: Vec::new(),
         };
         let shown = summary.shown_trial();
         let row = shown.and_then(|shown| rows.iter().find(|row| row.trial == shown));
