@@ -45,12 +45,12 @@ pub enum RecordError {
     },
     /// Another tuner works in this folder.
     #[error("another hpl-tune{} works in {}; wait for it to end, or use another folder",
-        owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default(), path.display())]
+        holder.as_ref().map(|holder| format!(" ({holder})")).unwrap_or_default(), path.display())]
     Locked {
         /// The run folder.
         path: PathBuf,
-        /// Its process id and host, where the lock file holds them.
-        owner: Option<String>,
+        /// Its process id and host, where the lock file says them.
+        holder: Option<String>,
     },
     /// A new session would land in a folder that is in use.
     #[error("{} exists and is not empty; continue with --resume {}, or choose another folder with --out",

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Natural logarithm of the best's rate by the default's, noise of runs apart.
+/// Natural logarithm of the best's objective by the default's, noise of runs apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Lead {
     /// What is expected.
@@ -18,7 +18,7 @@ pub struct Lead {
 impl fmt::Display for Lead {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = if self.mean < 0.0 { "behind" } else { "ahead" };
-        write!(to, "{:.1} % {side} (standard deviation {:.1} %)", 100.0 * self.mean.abs(), 100.0 * self.sd)
+        write!(to, "{:.1} % {side} (standard deviation {:.1} %)", 100.0 * self.mean.exp_m1().abs(), 100.0 * self.sd)
     }
 }
 
@@ -30,6 +30,6 @@ mod tests {
     fn words_name_the_side() {
         let lead = Lead { mean: 0.012, sd: 0.01, pair_sd: 0.01 };
         assert_eq!(lead.to_string(), "1.2 % ahead (standard deviation 1.0 %)");
-        assert_eq!(Lead { mean: -0.034, ..lead }.to_string(), "3.4 % behind (standard deviation 1.0 %)");
+        assert_eq!(Lead { mean: -0.034, ..lead }.to_string(), "3.3 % behind (standard deviation 1.0 %)");
     }
 }

@@ -93,7 +93,7 @@ pub struct Session {
     pub left: Option<GainLeft>,
     /// How far the runs of the search show the best to be ahead of the default, once it is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lead: Option<Lead>,
+    pub lead_of_search: Option<Lead>,
     /// Cores that runs may use, by number.
     pub cores: Vec<usize>,
     /// Memory that a run may use, in bytes; 0 where nothing says.

@@ -110,15 +110,15 @@ pub fn play(
             interrupted: None,
             history: &History::from_rows(&playing.rows, &playing.places, Objective::Gflops),
             cost: &CostEstimate::new(&playing.rows, &predictor),
-            lead: playing.session.lead,
+            lead_of_search: playing.session.lead_of_search,
             left_s: playing.left_s(),
             total_s: playing.total_s,
         };
         match view.due(N..=N) {
             Some(due) if playing.left_s() > 0.0 => {
-                let is_choice = due.plan.strategy == Identity::FINAL && rounds::verified(&playing.rows, N).is_none();
-                let lead = is_choice.then(|| view.lead_of(&due.plan.candidate));
-                playing.session.lead = lead.unwrap_or(playing.session.lead);
+                if let Some(lead) = view.is_choice(&due.plan).then(|| view.lead_of(&due.plan.candidate)) {
+                    playing.session.lead_of_search = lead;
+                }
                 playing.run(due);
             }
             _ => {
@@ -249,8 +249,8 @@ impl<'a> Playing<'a> {
     fn end(self, baseline: &Candidate, chosen: Option<Candidate>) -> Played {
         let verified = rounds::verified(&self.rows, N);
         let is_verified = verified.is_some();
-        let taken_back = rounds::taken_back(&self.rows, baseline, Objective::Gflops, self.session.lead);
-        let best = if taken_back { Some(baseline.clone()) } else { verified.or(chosen) };
+        let lead = rounds::lead(&self.rows, baseline, Objective::Gflops, self.session.lead_of_search);
+        let best = if lead.is_some_and(|lead| lead.mean < 0.0) { Some(baseline.clone()) } else { verified.or(chosen) };
         let other = best.as_ref().filter(|best| *best != baseline);
         Played {
             trials: self.rows.len(),

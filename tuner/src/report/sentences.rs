@@ -7,9 +7,7 @@ use space::Candidate;
 
 use super::format::{digits, ratio_in_words, words};
 use super::importance::Importance;
-use super::summary::{
-    Estimate, FinalByEstimate, ParetoPoint, Score, ShownPower, Summary, TakenBack, in_spite_of_pairs,
-};
+use super::summary::{Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, in_spite_of_pairs};
 use crate::record::Objective;
 use crate::record::session::Session;
 
@@ -203,11 +201,11 @@ pub(crate) fn importances(summary: &Summary) -> Option<String> {
 /// What there is to say of the choice of the best: that pairs have taken it back or are against it, that another one has a higher median.
 pub(crate) fn choice(summary: &Summary) -> Vec<String> {
     let by_baseline = &summary.best_by_baseline;
-    let by_pairs = summary
-        .taken_back
-        .as_ref()
-        .map(TakenBack::words)
-        .or_else(|| in_spite_of_pairs(by_baseline, summary.session.lead, summary.lead));
+    let leads = summary.lead.map(|all| Leads { search: summary.session.lead_of_search, all });
+    let by_pairs = leads.and_then(|leads| {
+        let back = summary.taken_back.as_ref().map(|back| back.words(leads));
+        back.or_else(|| in_spite_of_pairs(by_baseline, leads))
+    });
     let higher = summary.higher.as_ref().map(|higher| higher.words(by_baseline));
     by_pairs.into_iter().chain(higher).collect()
 }

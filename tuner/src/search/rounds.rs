@@ -4,20 +4,22 @@
 //! choose the best, so their luck is in its figures; the rounds are run when nothing is left to choose: they are what is
 //! reported, and they can take the choice back.
 
+use std::f64::consts::FRAC_PI_2;
+
 use space::Candidate;
 use space::stats::{median, squared_deviations};
 
 use crate::record::lead::Lead;
-use crate::record::{Finished, Identity, Objective};
+use crate::record::{Finished, Identity, Objective, limited_power_w};
 use crate::search::history::RUN_SD;
 
 /// Pairs after the choice that an interval needs.
 pub const PAIRS_TO_JUDGE: usize = 6;
 
 /// Pairs that the deviation of one, as the search has known it, counts for.
-const KNOWN_AS_BY: f64 = 2.0;
+const PAIRS_OF_PRIOR_SD: f64 = 2.0;
 
-/// Where nothing is known of the two: they differ by about as much as runs do.
+/// Where the search has said nothing of the two, once there are as many pairs as an interval needs: they differ by about as much as runs do.
 const UNKNOWN: Lead = Lead { mean: 0.0, sd: RUN_SD, pair_sd: RUN_SD * std::f64::consts::SQRT_2 };
 
 /// The rows up to the choice, the first passed final run included, and those after it; all are before it while there is none.
@@ -71,18 +73,19 @@ pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective:
 }
 
 /// How far what was verified is ahead of the baseline by the pairs after the choice together with `search`, what the runs of the search
-/// say of it; `None` before the first pair,
-/// and where it is the baseline. Either alone is wrong too often: few pairs by their noise, the search by the luck of single
-/// runs, such as the baseline's on memory that is used for the first time.
+/// say of it; `None` before the first pair, where it is the baseline, and where that is above the power limit. Either alone is wrong too
+/// often: few pairs by their noise, the search by the luck of single runs, such as the baseline's on memory that is used for the first time.
 pub fn lead<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective, search: Option<Lead>) -> Option<Lead> {
     let verified = verified(rows, baseline.hpl.n).filter(|verified| verified != baseline)?;
     let pairs = in_turn(rows, &verified, baseline, objective);
-    with_pairs(search.unwrap_or(UNKNOWN), pairs.iter().map(|(best, baseline)| best / baseline))
-}
-
-/// Whether the pairs after the choice take it back: all in all the baseline is ahead.
-pub fn taken_back<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective, search: Option<Lead>) -> bool {
-    lead(rows, baseline, objective, search).is_some_and(|lead| lead.mean < 0.0)
+    let of_baseline = rows.iter().filter(|row| row.is_of(baseline));
+    let powers: Vec<f64> = of_baseline.filter_map(limited_power_w).collect();
+    if median(&powers).is_some_and(|watts| !objective.allows(watts)) {
+        return None;
+    }
+    let search = search.filter(|lead| lead.mean.is_finite() && lead.sd > 0.0 && lead.pair_sd > 0.0);
+    let unknown = (pairs.len() >= PAIRS_TO_JUDGE).then_some(UNKNOWN);
+    with_pairs(search.or(unknown)?, pairs.iter().map(|(best, baseline)| best / baseline))
 }
 
 /// What is known of two with the ratios of pairs: means weighed by the inverse of their variances, as of normal distributions. Of the
@@ -91,8 +94,11 @@ fn with_pairs(known: Lead, ratios: impl Iterator<Item = f64>) -> Option<Lead> {
     let logs: Vec<f64> = ratios.map(f64::ln).filter(|log| log.is_finite()).collect();
     let of_pairs = median(&logs)?;
     let count = logs.len() as f64;
-    let of_one = (KNOWN_AS_BY * known.pair_sd.powi(2) + squared_deviations(&logs)) / (KNOWN_AS_BY + count - 1.0);
-    let [before, added] = [known.sd.powi(-2), count / of_one];
+    let squares = PAIRS_OF_PRIOR_SD * known.pair_sd.powi(2) + squared_deviations(&logs);
+    let of_one = squares / (PAIRS_OF_PRIOR_SD + count - 1.0);
+    // Two have their mean for a median; that of many scatters more.
+    let of_median = if logs.len() > 2 { FRAC_PI_2 * of_one / count } else { of_one / count };
+    let [before, added] = [known.sd.powi(-2), 1.0 / of_median];
     let mean = (before * known.mean + added * of_pairs) / (before + added);
     Some(Lead { mean, sd: (before + added).powf(-0.5), pair_sd: of_one.sqrt() })
 }
@@ -187,9 +193,9 @@ pub(crate) mod tests {
         let one = with_pairs(AHEAD, [(-0.02_f64).exp()].into_iter()).unwrap();
         assert!((one.mean + 0.004).abs() < 1e-12 && (one.sd - 0.01 / 2_f64.sqrt()).abs() < 1e-12, "{one:?}");
         // Three differ by squares of 2e-4 in all, so each has 2e-4 / (2 + 2).
-        let exact = Lead { pair_sd: 0.0, ..AHEAD };
+        let exact = Lead { pair_sd: 1e-9, ..AHEAD };
         let three = with_pairs(exact, [-0.03, -0.02, -0.01].map(f64::exp).into_iter()).unwrap();
-        let weight = 3.0 / 5e-5;
+        let weight = 3.0 / 5e-5 / FRAC_PI_2;
         assert!((three.mean - (120.0 - weight * 0.02) / (1e4 + weight)).abs() < 1e-12, "{three:?}");
         // A pair that another program disturbed does not decide, once there are others.
         let [one, all] = [vec![0.8], vec![1.004, 1.006, 0.8, 1.005, 1.003]]
@@ -198,17 +204,38 @@ pub(crate) mod tests {
         assert_eq!(with_pairs(AHEAD, [f64::NAN, 0.0].into_iter()), None);
     }
 
+    /// Whether all that is known is in favour of the baseline.
+    fn back(rows: &[Row], objective: Objective, search: Option<Lead>) -> bool {
+        lead(rows, &baseline(), objective, search).is_some_and(|lead| lead.mean < 0.0)
+    }
+
     #[test]
     fn the_choice_is_taken_back_where_the_default_is_ahead_by_all_that_is_known() {
-        let back = |rounds: &[(f64, f64, f64)], search| taken_back(&with_rounds(rounds), &baseline(), RATE, search);
+        let after = |rounds: &[(f64, f64, f64)], search| back(&with_rounds(rounds), RATE, search);
         let [worse, better, much_worse] = [9.9, 10.1, 9.4].map(|verified| (10.0, 9.0, verified));
-        assert!(!back(&[], None) && !back(&[], Some(Lead { mean: -0.01, ..AHEAD })), "no pair");
-        assert!(back(&[worse], None) && !back(&[better], None));
-        assert!(!back(&[worse; 1], Some(AHEAD)), "the search is as sure as one pair, and of more");
-        assert!(back(&[worse; 3], Some(AHEAD)) && back(&[much_worse], Some(AHEAD)));
-        assert!(!back(&[worse; 3], Some(Lead { sd: 0.002, ..AHEAD })), "the search is surer");
-        assert!(!back(&[worse, better, better, worse, better], Some(AHEAD)));
-        assert!(!taken_back(&rows(&[(192, 9.0, 10.0); 8]), &baseline(), RATE, None), "nothing was chosen");
+        assert!(!after(&[], None) && !after(&[], Some(Lead { mean: -0.01, ..AHEAD })), "no pair");
+        assert!(!after(&[worse], Some(AHEAD)), "the search is as sure as one pair");
+        assert!(after(&[worse; 4], Some(AHEAD)) && after(&[much_worse], Some(AHEAD)));
+        assert!(!after(&[worse; 3], Some(Lead { sd: 0.002, ..AHEAD })), "the search is surer");
+        assert!(!after(&[worse, better, better, worse, better], Some(AHEAD)));
+        assert!(!back(&rows(&[(192, 9.0, 10.0); 8]), RATE, Some(AHEAD)), "nothing was chosen");
+        // An old record says nothing of the search, and one that is damaged no more.
+        for search in [None, Some(Lead { sd: 0.0, ..AHEAD }), Some(Lead { mean: f64::NAN, ..AHEAD })] {
+            assert!(!after(&[worse; 5], search) && after(&[worse; 6], search) && !after(&[better; 6], search));
+        }
+    }
+
+    /// It keeps the limit in one round only, in which it is faster.
+    #[test]
+    fn a_default_above_the_power_limit_takes_nothing_back() {
+        let within = Objective::GflopsWithin { power_limit_w: 120 };
+        let mut rows = with_rounds(&[(10.0, 8.0, 9.0); 3]);
+        let of_default: Vec<usize> = (0..rows.len()).filter(|&at| rows[at].nb == BASELINE).collect();
+        let set = |rows: &mut [Row], at: usize, watts: f64| rows[at].run_power_w = Some(watts);
+        (0..rows.len()).for_each(|at| set(&mut rows, at, 100.0));
+        assert!(back(&rows, within, Some(AHEAD)), "all keep it");
+        of_default[..of_default.len() - 1].iter().for_each(|&at| set(&mut rows, at, 150.0));
+        assert!(!back(&rows, within, Some(AHEAD)));
     }
 
     /// The verified one is faster in each round and takes more power than that is worth.
@@ -217,9 +244,9 @@ pub(crate) mod tests {
         let watts = |nb: usize| if nb == BASELINE { 100.0 } else { 150.0 };
         let mut rows = with_rounds(&[(10.0, 8.0, 12.0); 3]);
         rows.iter_mut().for_each(|row| row.run_power_w = Some(watts(row.nb)));
-        assert!(!taken_back(&rows, &baseline(), RATE, None));
-        assert!(taken_back(&rows, &baseline(), Objective::GflopsPerWatt, None));
+        assert!(!back(&rows, RATE, Some(AHEAD)));
+        assert!(back(&rows, Objective::GflopsPerWatt, Some(AHEAD)));
         rows.iter_mut().for_each(|row| row.run_power_w = None);
-        assert!(!taken_back(&rows, &baseline(), Objective::GflopsPerWatt, None), "nothing was read");
+        assert!(!back(&rows, Objective::GflopsPerWatt, Some(AHEAD)), "nothing was read");
     }
 }

@@ -137,7 +137,7 @@ pub(super) fn begin(
         seed: args.seed,
         until_gain: args.until_gain,
         left: None,
-        lead: None,
+        lead_of_search: None,
         engine: engine.name().to_owned(),
         extent: Extent::Whole,
         objective,

@@ -164,7 +164,8 @@ pub(super) fn without(
 /// The session on other nodes: what belonged to the ones before is not known of these.
 fn on_nodes(session: &Session, now: Reached) -> Session {
     let Reached { job, nodes, hosts, spares } = now;
-    let mut other = Session { hosts, nodes, spares, mpi_job: Some(job), left: None, lead: None, ..session.clone() };
+    let mut other =
+        Session { hosts, nodes, spares, mpi_job: Some(job), left: None, lead_of_search: None, ..session.clone() };
     other.lost.retain(|host| !other.hosts.contains(host));
     if other.unequal.node_cores.is_some() {
         other.unequal = Unequal { kernels: session.unequal.kernels.clone(), ..Unequal::default() };

@@ -182,12 +182,7 @@ impl RunFolder {
             .map_err(RecordError::write(&path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                // Only for the message: a lock file without a readable number is still locked.
-                let owner = file.read_to_string(&mut text).ok().and_then(|_| owner_of(&text));
-                return Err(RecordError::Locked { path: self.root.clone(), owner });
-            }
+            Err(TryLockError::WouldBlock) => return Err(self.locked_by(file)),
             Err(TryLockError::Error(cause)) => return Err(RecordError::Write { path, cause }),
         }
         file.set_len(0).map_err(RecordError::write(&path))?;
@@ -205,10 +200,17 @@ impl RunFolder {
         let Ok(file) = File::open(self.lock_file()) else { return Ok(None) };
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
-            Err(TryLockError::WouldBlock) => Err(RecordError::Locked { path: self.root.clone(), owner: None }),
+            Err(TryLockError::WouldBlock) => Err(self.locked_by(file)),
             // A file system without locks cannot show it.
             Err(TryLockError::Error(_)) => Ok(None),
         }
+    }
+
+    fn locked_by(&self, mut lock: File) -> RecordError {
+        let mut text = String::new();
+        // Only for the message: a lock file without a readable number is still locked.
+        let holder = lock.read_to_string(&mut text).ok().and_then(|_| holder(&text));
+        RecordError::Locked { path: self.root.clone(), holder }
     }
 
     /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
@@ -391,7 +393,7 @@ impl RunFolder {
 }
 
 /// `pid 77 on n1`, as a lock file says; `None` where it says nothing of that kind.
-fn owner_of(text: &str) -> Option<String> {
+fn holder(text: &str) -> Option<String> {
     let mut words = text.split_whitespace();
     let pid: u32 = words.next()?.parse().ok()?;
     let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));

@@ -24,7 +24,7 @@ fn an_existing_folder_is_not_overwritten() {
 
 #[test]
 fn a_lock_names_process_and_host_and_nothing_else() {
-    let said = ["77 n1\n", "77\n", "77 \u{1b}[31m", "x n1", ""].map(owner_of);
+    let said = ["77 n1\n", "77\n", "77 \u{1b}[31m", "x n1", ""].map(holder);
     assert_eq!(
         said,
         [Some("pid 77 on n1".to_owned()), Some("pid 77".to_owned()), Some("pid 77".to_owned()), None, None]

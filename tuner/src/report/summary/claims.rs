@@ -170,18 +170,30 @@ impl Higher {
     }
 }
 
-/// Why the best is not the default although pairs are in favour of that; `None` where they are not. `lead`: by pairs and search together.
-pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, search: Option<Lead>, lead: Option<Lead>) -> Option<String> {
-    let Comparison::Measured { ratio } = by_baseline else { return None };
-    let lead = lead.filter(|lead| ratio.median < 1.0 && lead.mean >= 0.0)?;
-    let said = of_search(search);
-    let ratio = ratio_in_words(ratio);
-    Some(format!("in pairs after the final run the best is {ratio} of the default{said}; all in all it is {lead}"))
+/// What the search had said of the best beside the default, and what it says with the pairs after the choice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leads {
+    /// By the search alone.
+    pub(crate) search: Option<Lead>,
+    /// By both.
+    pub(crate) all: Lead,
 }
 
-/// What the search had said of the best beside the default, as a further clause.
-fn of_search(search: Option<Lead>) -> String {
-    search.map_or(String::new(), |lead| format!("; the runs of the search had it {lead}"))
+impl Leads {
+    fn words(self) -> String {
+        let search = self.search.map_or(String::new(), |lead| format!("the runs of the search had it {lead}; "));
+        format!("{search}all in all it is {}", self.all)
+    }
+}
+
+/// Why the best is not the default although pairs are in favour of that; `None` where they are not.
+pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, leads: Leads) -> Option<String> {
+    let Comparison::Measured { ratio } = by_baseline else { return None };
+    let against = || {
+        let ratio = ratio_in_words(ratio);
+        format!("in pairs after the final run the best is {ratio} of the default; {}", leads.words())
+    };
+    (ratio.median < 1.0 && leads.all.mean >= 0.0).then(against)
 }
 
 /// A choice that the pairs after it have taken back.
@@ -191,23 +203,21 @@ pub struct TakenBack {
     pub candidate: Candidate,
     /// It by the default in the pairs after that run.
     pub by_baseline: Ratio,
-    /// What the search had said of the two.
-    pub search: Option<Lead>,
     /// Whether the default is the best now; without a whole run of it there is nothing to show.
     pub default_is_best: bool,
 }
 
 impl TakenBack {
     /// What happened, in one sentence.
-    pub fn words(&self) -> String {
-        let (ratio, search) = (ratio_in_words(&self.by_baseline), of_search(self.search));
+    pub(crate) fn words(&self, leads: Leads) -> String {
+        let (ratio, leads) = (ratio_in_words(&self.by_baseline), leads.words());
         if self.default_is_best {
             return format!(
-                "the candidate chosen before the final run is {ratio} of the default in pairs after it{search}: the default is best"
+                "the candidate chosen before the final run is {ratio} of the default in pairs after it; {leads}: the default is best"
             );
         }
         format!(
-            "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left{search}"
+            "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left; {leads}"
         )
     }
 }

@@ -11,7 +11,7 @@ use super::importance::{Importance, importance};
 use super::stats::{Ratio, paired_ratio};
 use crate::record::lead::Lead;
 use crate::record::session::Session;
-use crate::record::{Identity, Outcome, Row};
+use crate::record::{Identity, Objective, Outcome, Row};
 use crate::search::rounds;
 
 mod claims;
@@ -23,8 +23,8 @@ mod phases;
 mod power;
 mod score;
 
-pub(crate) use claims::in_spite_of_pairs;
 pub use claims::{Comparison, Higher, TakenBack};
+pub(crate) use claims::{Leads, in_spite_of_pairs};
 pub use final_run::FinalByEstimate;
 pub use nodes_apart::NodesApart;
 pub use pareto::ParetoPoint;
@@ -119,7 +119,9 @@ impl Summary {
             Extent::Windows => self::scores(rows, Extent::Windows, objective),
         };
         let baseline = rounds::baseline(rows);
-        let best = best(session, rows, &scores, baseline.as_ref());
+        let lead = baseline.as_ref().and_then(|usual| rounds::lead(rows, usual, objective, session.lead_of_search));
+        let instead = baseline.as_ref().filter(|_| lead.is_some_and(|lead| lead.mean < 0.0));
+        let best = best(session, rows, &scores, instead);
         let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
         let (found, usual) = (at_search_n.as_ref(), baseline.as_ref());
         let choice = session.expert.as_ref();
@@ -148,8 +150,8 @@ impl Summary {
             best_by_baseline: claims::by_baseline(rows, found, usual, objective),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
             higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
-            taken_back: usual.and_then(|usual| taken_back(rows, usual, found, session)),
-            lead: usual.and_then(|usual| rounds::lead(rows, usual, objective, session.lead)),
+            taken_back: instead.and_then(|usual| taken_back(rows, usual, found, objective)),
+            lead,
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
             drift,
@@ -210,8 +212,8 @@ impl Summary {
     }
 }
 
-/// Whole runs of the best; see [`Summary::best`].
-fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Candidate>) -> Option<Score> {
+/// Whole runs of the best; see [`Summary::best`]. `instead`: what takes the place of the choice.
+fn best(session: &Session, rows: &[Row], scores: &[Score], instead: Option<&Candidate>) -> Option<Score> {
     let score_of = |candidate: &Candidate| scores.iter().find(|score| score.candidate == *candidate).cloned();
     // At the target N, else at that of its final run.
     let whole = |candidate: Candidate| {
@@ -222,22 +224,16 @@ fn best(session: &Session, rows: &[Row], scores: &[Score], baseline: Option<&Can
     };
     let first = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed);
     let chosen = || whole(at_target_n(&first?.candidate(), session));
-    let baseline_instead = baseline
-        .filter(|baseline| rounds::taken_back(rows, baseline, session.objective, session.lead))
-        .cloned()
-        .and_then(whole);
+    let instead = instead.cloned().and_then(whole);
     let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
-    baseline_instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
+    instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
 }
 
-/// What the pairs after the choice have taken back, if they have; `best`: the candidate that is best now, at the N of the search.
-fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, session: &Session) -> Option<TakenBack> {
-    let objective = session.objective;
-    let is_back = rounds::taken_back(rows, baseline, objective, session.lead);
-    let candidate = rounds::verified(rows, baseline.hpl.n).filter(|_| is_back)?;
+/// The choice that was taken back for `baseline`; `best`: the candidate that is best now, at the N of the search.
+fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, objective: Objective) -> Option<TakenBack> {
+    let candidate = rounds::verified(rows, baseline.hpl.n)?;
     let pairs = rounds::in_turn(rows, &candidate, baseline, objective);
-    let (by_baseline, default_is_best) = (paired_ratio(&pairs)?, best == Some(baseline));
-    Some(TakenBack { candidate, by_baseline, search: session.lead, default_is_best })
+    Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
 }
 
 /// Takes the parameters that only our engine has out of every candidate of a report.

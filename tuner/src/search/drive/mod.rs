@@ -106,13 +106,11 @@ impl Drive<'_> {
         self.runner.store.update_session(|session| session.left = Some(left))
     }
 
-    /// Keeps what the search says of the best and the default, before the first final run.
+    /// Keeps what the search says of its choice and the default.
     fn keep_lead(&mut self, plan: &PlannedTrial) -> Result<(), RecordError> {
-        if plan.strategy != Identity::FINAL || self.runner.store.has_final() {
-            return Ok(());
-        }
-        let lead = self.consider(|view| view.lead_of(&plan.candidate));
-        self.runner.store.update_session(|session| session.lead = lead)
+        let lead = self.consider(|view| view.is_choice(plan).then(|| view.lead_of(&plan.candidate)));
+        let Some(lead) = lead else { return Ok(()) };
+        self.runner.store.update_session(|session| session.lead_of_search = lead)
     }
 
     /// Looks at the record as it is now.
@@ -125,7 +123,7 @@ impl Drive<'_> {
             interrupted: self.runner.store.interrupted().iter().find(|plan| plan.is_of_search()),
             history: &self.known.history(rows, self.setup.domain, self.setup.objective),
             cost: &self.known.cost(rows, &self.model.predictor),
-            lead: self.runner.store.session().lead,
+            lead_of_search: self.runner.store.session().lead_of_search,
             left_s: self.runner.budget.left_s(),
             total_s: self.runner.budget.total_s(),
         })

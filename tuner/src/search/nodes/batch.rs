@@ -211,7 +211,7 @@ impl NodesView<'_> {
             interrupted: None,
             history,
             cost: self.cost,
-            lead: None,
+            lead_of_search: None,
             left_s: self.left_s,
             total_s: self.total_s,
         }

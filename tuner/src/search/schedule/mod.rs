@@ -25,8 +25,9 @@ use crate::record::{Finished, Identity, Objective, PlannedTrial, Reference, Row,
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
+use crate::search::rounds;
 use crate::search::strategy::left::{self, Next};
-use crate::search::strategy::{Ctx, Prior, Strategy, bayes, design};
+use crate::search::strategy::{Ctx, Prior, Strategy, bayes, design, lead};
 
 /// Times that a baseline which does not pass is tried.
 const BASELINE_TRIES: usize = 2;
@@ -84,7 +85,7 @@ pub struct View<'a, R = Row> {
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
     /// How far the search has found its best to be ahead of the baseline, once it is chosen.
-    pub lead: Option<Lead>,
+    pub lead_of_search: Option<Lead>,
     /// Seconds of the budget left for trials, the final run's reserve excluded.
     pub left_s: f64,
     /// Seconds of the whole budget.
@@ -151,11 +152,16 @@ impl<R: Finished> View<'_, R> {
         left::left(&self.ctx())
     }
 
+    /// Whether `plan` is the final run of what the search has chosen.
+    pub fn is_choice(&self, plan: &PlannedTrial) -> bool {
+        plan.strategy == Identity::FINAL && rounds::verified(self.rows, self.setup.domain.spec().n).is_none()
+    }
+
     /// How far the runs so far show `best` to be ahead of the baseline.
     pub fn lead_of(&self, best: &Candidate) -> Option<Lead> {
         let domain = self.setup.domain;
         let best = domain.point(&best.at_n(domain.spec().n))?;
-        left::lead(&self.ctx(), &best, &domain.point(self.setup.baseline)?)
+        lead::lead(&self.ctx(), &best, &domain.point(self.setup.baseline)?)
     }
 
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of

@@ -115,7 +115,7 @@ fn session_until(
             interrupted: None,
             history: &history,
             cost: &CostEstimate::new(&rows, &predictor),
-            lead: None,
+            lead_of_search: None,
             left_s,
             total_s: TOTAL_S,
         };
@@ -302,7 +302,7 @@ fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
         interrupted: None,
         history: &History::from_rows(rows, &domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
-        lead: None,
+        lead_of_search: None,
         left_s,
         total_s: TOTAL_S,
     })
@@ -366,7 +366,7 @@ fn a_record_of_20000_rows_is_looked_at_in_time_that_is_no_square_of_it() {
     let history = History::from_rows(&rows, &domain, Objective::Gflops);
     let cost = CostEstimate::new(&rows, &predictor);
     assert!(cost.at_most(&baseline, Extent::Whole) > 0.0 && history.trials.len() == rows.len());
-    assert!(!rounds::taken_back(&rows, &baseline, Objective::Gflops, None));
+    assert!(rounds::lead(&rows, &baseline, Objective::Gflops, None).is_none());
     let session = crate::record::session::Session { n: Some(N), ..crate::report::summary::tests::session() };
     let summary = crate::report::Summary::new(&session, &rows);
     assert!(summary.drift.is_some() && crate::report::html::ReportPage::new(&summary, &rows).html().len() > rows.len());

@@ -6,12 +6,11 @@
 use std::collections::HashSet;
 
 use space::dims::Point;
-use space::stats::{mean, sample_sd};
+use space::stats::mean;
 
 use super::feasible::Feasibility;
 use super::surrogate::Surrogate;
 use super::{Ctx, bayes};
-use crate::record::lead::Lead;
 use crate::record::left::{GainLeft, LEVEL};
 use crate::search::hashed::normal;
 use crate::search::history::{HARDLY_SD, NO_CHANCE};
@@ -56,32 +55,17 @@ pub fn left(ctx: &Ctx<'_>) -> Option<GainLeft> {
     left_by(&Surrogate::new(ctx), ctx)
 }
 
-/// How far `best` is ahead of `usual`, as the runs show it; `None` before one has passed.
-pub fn lead(ctx: &Ctx<'_>, best: &Point, usual: &Point) -> Option<Lead> {
-    let surrogate = Surrogate::new(ctx);
-    let mut luck = luck(ctx);
-    let drawn = surrogate.draws(&[best, usual], DRAWS, &mut luck);
-    let logs: Vec<f64> = drawn.iter().map(|levels| surrogate.gain(levels[1], levels[0]).ln_1p()).collect();
-    (!logs.is_empty()).then(|| Lead { mean: mean(&logs), sd: sample_sd(&logs), pair_sd: surrogate.pair_sd() })
-}
-
-/// Standard normal numbers that the record decides.
-fn luck(ctx: &Ctx<'_>) -> impl FnMut() -> f64 {
-    let (seed, trial) = (ctx.seed, ctx.trial);
-    let mut count = 0;
-    move || {
-        count += 1;
-        normal(seed, trial, count)
-    }
-}
-
 fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
     let known = bayes::leaders_by(surrogate, ctx, DRAWN);
     let known: Vec<&Point> = known.iter().map(|(point, _)| point).collect();
     // Where no run keeps the power limit, there is nothing to gain over.
     known.first()?;
     let points = [known, untried(ctx, surrogate)?].concat();
-    let mut luck = luck(ctx);
+    let mut count = 0;
+    let mut luck = || {
+        count += 1;
+        normal(ctx.seed, ctx.trial, count)
+    };
     // The first one leads.
     let gain = |levels: Vec<f64>| surrogate.gain(levels[0], levels.iter().copied().fold(levels[0], f64::max));
     let mut gains: Vec<f64> = surrogate.draws(&points, DRAWS, &mut luck).into_iter().map(gain).collect();

@@ -16,6 +16,7 @@ mod expected;
 mod feasible;
 mod gp;
 pub mod informed;
+pub mod lead;
 pub mod left;
 pub mod local;
 pub mod nelder_mead;

@@ -47,7 +47,7 @@ pub(crate) fn session() -> Session {
         nodes: Vec::new(),
         until_gain: None,
         left: None,
-        lead: None,
+        lead_of_search: None,
         unequal: space::Unequal::default(),
         power_log: None,
         slurm_clock: None,
@@ -182,14 +182,16 @@ fn a_choice_that_the_pairs_after_it_take_back_gives_way_to_the_default() {
     // Against a search that is surer than two pairs they are too few, and the summary says so.
     let (session, rows) = session_with_rounds(&[(10.0, 8.0, 9.9); 2]);
     let ahead = Lead { mean: 0.03, sd: 0.005, pair_sd: 0.015 };
-    let summary = Summary::new(&Session { lead: Some(ahead), ..session.clone() }, &rows);
+    let summary = Summary::new(&Session { lead_of_search: Some(ahead), ..session.clone() }, &rows);
     let text = table::summary(&summary, None);
     assert_eq!((summary.best.unwrap().candidate.hpl.nb, summary.taken_back), (192, None));
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let why = "is 0.990 (2 pairs, too few for an interval) of the default; the runs of the search had it 3.0 % ahead (standard deviation 0.5 %); all in all it is";
     assert!(said.contains(why), "{text}");
-    let summary = Summary::new(&Session { lead: Some(Lead { sd: 0.05, ..ahead }), ..session }, &rows);
-    assert!(summary.taken_back.unwrap().words().contains("the runs of the search had it 3.0 % ahead"));
+    let summary = Summary::new(&Session { lead_of_search: Some(Lead { sd: 0.05, ..ahead }), ..session }, &rows);
+    let said = crate::report::sentences::choice(&summary).join(" ");
+    assert!(summary.taken_back.is_some() && said.contains("the runs of the search had it 3.0 % ahead"), "{said}");
+    assert!(said.contains("all in all it is") && said.contains("the default is best"), "{said}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use objectives::real::Extent;
 use space::Candidate;
 
 use super::{FINAL_SHARE, Setup, View};
+use crate::record::lead::Lead;
 use crate::record::{Finished, Identity, PlannedTrial};
 use crate::search::cost::CostEstimate;
 use crate::search::history::NO_CHANCE;
@@ -27,14 +28,16 @@ const SPARE: usize = 24;
 impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None`
     /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
-    /// for one run alone, it is the best by the model. Where the rounds have taken the choice back and only windows have
-    /// seen the baseline, it gets a final run, too.
+    /// for one run alone, it is the best by the model. Where search and rounds are in favour of the baseline, only
+    /// windows have seen it, and no further round fits or is of use, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
         let mut finals = self.rows.iter().filter(|row| row.strategy() == Identity::FINAL);
         if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
-            let due = self.setup.extent == Extent::Windows && !tried && self.is_taken_back() && !self.compares_more();
+            let is_back = || self.lead().is_some_and(|lead| lead.mean < 0.0);
+            let verified = rounds::verified(self.rows, n)?;
+            let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
             return due.then(|| {
                 self.whole(self.setup.baseline.clone(), "the default, faster in the pairs after the final run")
             });
@@ -84,8 +87,7 @@ impl<R: Finished> View<'_, R> {
     pub fn after_final(&self) -> Option<PlannedTrial> {
         let verified = rounds::verified(self.rows, self.setup.domain.spec().n)?;
         let after = rounds::at_choice(self.rows).1;
-        let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
-        if after.len() >= SPARE || failures >= NO_CHANCE || self.has_rounds(&verified) {
+        if self.ends_rounds(&verified, after) {
             return None;
         }
         let round = RoundState::new(self, &verified, after);
@@ -102,26 +104,33 @@ impl<R: Finished> View<'_, R> {
         tries.peek().is_some() && tries.all(|row| !row.passed())
     }
 
-    /// Whether the rounds so far take the choice back.
-    fn is_taken_back(&self) -> bool {
-        rounds::taken_back(self.rows, self.setup.baseline, self.setup.objective, self.lead)
+    /// How far what was verified is ahead of the baseline by search and rounds.
+    fn lead(&self) -> Option<Lead> {
+        rounds::lead(self.rows, self.setup.baseline, self.setup.objective, self.lead_of_search)
     }
 
-    /// Whether one more round can come before a whole run of the baseline, and is of use.
-    fn compares_more(&self) -> bool {
-        let Some(verified) = rounds::verified(self.rows, self.setup.domain.spec().n) else { return false };
-        let pairs = rounds::in_turn(self.rows, &verified, self.setup.baseline, self.setup.objective).len();
-        let round = RoundState::new(self, &verified, rounds::at_choice(self.rows).1);
+    /// Whether one more round, or the rest of the one under way, can come before a whole run of the baseline, and is of use.
+    fn compares_more(&self, verified: &Candidate) -> bool {
+        let pairs = rounds::in_turn(self.rows, verified, self.setup.baseline, self.setup.objective).len();
+        let after = rounds::at_choice(self.rows).1;
+        let round = RoundState::new(self, verified, after);
         let whole_s = self.cost.at_most(self.setup.baseline, Extent::Whole);
-        pairs < PAIRS_TO_JUDGE && self.fits(round.baseline_s + round.expert_s + round.verified_s + whole_s)
+        pairs < PAIRS_TO_JUDGE && !self.ends_rounds(verified, after) && self.fits(round.rest_s() + whole_s)
     }
 
-    /// Whether there are the rounds that an interval needs, in a session that ends as soon as it can, or whose choice they take back.
+    /// Whether there are enough rounds, or too many of their runs failed.
+    fn ends_rounds(&self, verified: &Candidate, after: &[R]) -> bool {
+        let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
+        after.len() >= SPARE || failures >= NO_CHANCE || self.has_rounds(verified)
+    }
+
+    /// Whether there are the rounds that an interval needs, in a session that ends as soon as it can, or whose choice they clearly take back.
     fn has_rounds(&self, verified: &Candidate) -> bool {
         let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
         let rounds = other
             .map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(self.rows, verified, other, self.setup.objective).len());
-        (self.setup.until_gain.is_some() || self.is_taken_back()) && rounds >= PAIRS_TO_JUDGE
+        let is_clear = || self.lead().is_some_and(|lead| lead.mean < -lead.sd);
+        rounds >= PAIRS_TO_JUDGE && (self.setup.until_gain.is_some() || is_clear())
     }
 
     /// Whether rounds are pairs of `verified` and `others`, the first of `pair_s` seconds: where these say more in the same time, and as many as an
@@ -257,6 +266,16 @@ impl<'a, R: Finished> RoundState<'a, R> {
             if self.is_other { self.view.fits(rest_s) } else { self.expert.is_some() && self.takes_expert(rest_s) };
         let why = "time is left: the baseline, right before the others";
         worth.then(|| self.view.again(self.view.setup.baseline, Identity::CONFIRM, why))
+    }
+
+    /// Seconds that the round under way still takes, or else another one.
+    fn rest_s(&self) -> f64 {
+        let expert_s = |last: &R| if last.strategy() == Identity::CONFIRM { self.expert_s } else { 0.0 };
+        match self.begun() {
+            Some((_, last)) if !self.by_pairs => expert_s(last) + self.verified_s,
+            Some((_, last)) if last.strategy() == Identity::CONFIRM => self.expert_s,
+            _ => self.baseline_s + self.expert_s + self.verified_s,
+        }
     }
 
     /// The first trial of the round under way, and its last row; `None` when none is.

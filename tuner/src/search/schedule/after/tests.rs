@@ -11,6 +11,7 @@ use super::super::Setup;
 use super::super::tests::{TOTAL_S, predictor, session_by, spec};
 use super::*;
 use crate::record::arbitrary::row_of;
+use crate::record::lead::Lead;
 use crate::record::{Objective, Row};
 use crate::search::cost::model_s;
 use crate::search::history::History;
@@ -79,7 +80,7 @@ fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: im
         interrupted: None,
         history: &History::from_rows(rows, domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
-        lead: None,
+        lead_of_search: None,
         left_s,
         total_s: TOTAL_S,
     })
@@ -190,13 +191,30 @@ fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
     assert_eq!((rounds.len(), pairs(&rounds, [&best, &default])), (18, 6), "as many as an interval needs");
     let mut rows: Vec<Row> = begun(&best).into_iter().chain(rounds).collect();
     // One round is no interval: others come first, where they fit beside that run.
-    let early = |left_s: f64| ask(&rows[..5], Extent::Windows, left_s, |view| view.final_plan());
-    let fitting = ask(&rows[..5], Extent::Windows, 0.0, |view| {
-        let at_most = |candidate, extent| view.cost.at_most(candidate, extent);
-        let of_round = [&default, &expert, &best].map(|candidate| at_most(candidate, Extent::Windows));
-        of_round.iter().sum::<f64>() + at_most(&default, Extent::Whole)
-    });
-    assert!(early(1.01 * fitting).is_none() && early(0.99 * fitting).is_some());
+    let searched = Some(Lead { mean: 0.0, sd: 0.02, pair_sd: 0.01 });
+    let early = |rows: &[Row], left_s: f64| {
+        ask(rows, Extent::Windows, left_s, |view| View { lead_of_search: searched, ..*view }.final_plan())
+    };
+    // The rest of a round that has begun, too.
+    for (known, rest) in [(5, vec![&default, &expert, &best]), (6, vec![&expert, &best]), (7, vec![&best])] {
+        let fitting = ask(&rows[..known], Extent::Windows, 0.0, |view| {
+            let at_most = |candidate, extent| view.cost.at_most(candidate, extent);
+            rest.iter().map(|one| at_most(one, Extent::Windows)).sum::<f64>() + at_most(&default, Extent::Whole)
+        });
+        let [more, less] = [1.01, 0.99].map(|part| early(&rows[..known], part * fitting));
+        assert!(more.is_none() && less.is_some(), "{known}: {more:?} {less:?}");
+    }
+    // Rounds that end for their failures leave the time to it.
+    let mut failed = rows[..5].to_vec();
+    failed.extend((5..8).map(|number| Row {
+        strategy: Identity::CONFIRM.into(),
+        passed: false,
+        rate_gflops: None,
+        ..row_of(number, &default)
+    }));
+    assert!(
+        early(&failed, 1000.0).is_some() && ask(&failed, Extent::Windows, 1000.0, |view| view.after_final()).is_none()
+    );
     // By whole runs it has passed at this N already.
     assert_eq!(ask(&rows, Extent::Whole, 100.0, |view| view.final_plan()), None);
     let plan = ask(&rows, Extent::Windows, 100.0, |view| view.final_plan()).unwrap();

@@ -1,12 +1,12 @@
 //! What the process says of points.
 
 use std::collections::HashSet;
-use std::f64::consts::SQRT_2;
 
 use space::dims::Point;
 
 use super::fitted::{Fitted, NOISE, OFFSET_SD, Surrogate, TOGETHER, is_long};
 use crate::record::Prediction;
+use crate::record::lead::Lead;
 use crate::search::strategy::at_once;
 use crate::search::strategy::gp::kernel::KernelDims;
 use crate::search::strategy::gp::posterior::Marginal;
@@ -41,10 +41,25 @@ impl Surrogate<'_> {
         self.fits.first().map_or_else(|| NOISE.median, |fitted| fitted.posterior.hyper.noise)
     }
 
-    /// Standard deviation of the logarithm of the ratio of two runs, one right after the other.
-    pub(crate) fn pair_sd(&self) -> f64 {
-        let of_first = |fitted: &Fitted| fitted.posterior.hyper.noise_of_two_runs().sqrt();
-        self.fits.first().map_or(NOISE.median * SQRT_2, of_first)
+    /// How far `best` is ahead of `usual`; of a pair the deviation of two runs, one right after the other. `None` before the first run.
+    pub(crate) fn lead(&self, best: &Point, usual: &Point) -> Option<Lead> {
+        let points = [best, usual];
+        let balances = self.balance.of_all(&points);
+        let first = &self.fits.first()?.posterior;
+        let of_fit = |Fitted { centre, posterior, weight, .. }: &Fitted| {
+            let basis = points.map(|point| self.expected(point) - centre);
+            let at = posterior.predict(&points, &basis);
+            let apart = (at[0].mean + balances[0]) - (at[1].mean + balances[1]);
+            (*weight, apart, posterior.differences(&points, &basis, 1)[0])
+        };
+        let by: Vec<(f64, f64, f64)> = self.fits.iter().map(of_fit).collect();
+        let apart: f64 = by.iter().map(|(weight, apart, _)| weight * apart).sum();
+        let variance: f64 = by.iter().map(|(weight, at, left)| weight * (left + (at - apart).powi(2))).sum();
+        // Levels are stretched where rates are far below the best.
+        let usual = self.predict(&[usual])[0].mean;
+        let log = |mean, sd| self.seen.log_rate(Marginal { mean, sd });
+        let mean = log(usual + apart, 0.0).mean - log(usual, 0.0).mean;
+        Some(Lead { mean, sd: log(usual, variance.sqrt()).sd, pair_sd: first.hyper.noise_of_two_runs().sqrt() })
     }
 
     /// What a pair costs, as [`Ctx::pair_cost`](crate::search::strategy::Ctx::pair_cost), where two points are told apart by it in less time
