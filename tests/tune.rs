@@ -92,6 +92,11 @@ fn the_run_folder_is_complete_and_agrees_with_itself() {
     let shown = tuner::report::Summary::new(&session, &rows).shown_trial().unwrap();
     assert_eq!(runs, [rows[shown as usize].candidate().hpl]);
     assert!(session.expert.is_some(), "the rule of thumb was asked");
+    let [default, chosen] = ["baseline", "final"].map(|stage| {
+        let row = rows.iter().find(|row| row.strategy == stage).unwrap();
+        row.candidate().at_n(session.n.unwrap())
+    });
+    assert_eq!(session.lead_of_search.is_some(), default != chosen, "{session:?}");
     for name in ["Best/default", "Best/expert"] {
         assert!(done.stdout.contains(name), "{}", done.stdout);
     }

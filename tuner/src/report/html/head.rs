@@ -117,3 +117,23 @@ fn around(summary: &Summary) -> Vec<HeadFact> {
     facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
     facts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_nodes_are_named_where_there_are_several() {
+        let of = |count: usize| {
+            let hosts = (1..=count).map(|node| format!("n{node}")).collect();
+            nodes(&Session { hosts, ..Session::default() })
+        };
+        let said = |count| of(count).map(|(name, value, detail)| format!("{name} {value}: {detail}"));
+        assert_eq!([said(0), said(1)], [None, None]);
+        assert_eq!(said(2).unwrap(), "nodes 2: n1, n2");
+        assert!(
+            said(NODES_NAMED).unwrap().ends_with("n15, n16")
+                && said(NODES_NAMED + 1).unwrap().ends_with("n16 and 1 more")
+        );
+    }
+}
