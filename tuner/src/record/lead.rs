@@ -15,9 +15,16 @@ pub struct Lead {
     pub pair_sd: f64,
 }
 
+impl Lead {
+    /// Whether the default is ahead.
+    pub fn is_behind(&self) -> bool {
+        self.mean < 0.0
+    }
+}
+
 impl fmt::Display for Lead {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = if self.mean < 0.0 { "behind" } else { "ahead" };
+        let side = if self.is_behind() { "behind" } else { "ahead" };
         write!(to, "{:.1} % {side} (standard deviation {:.1} %)", 100.0 * self.mean.exp_m1().abs(), 100.0 * self.sd)
     }
 }

@@ -250,7 +250,7 @@ impl<'a> Playing<'a> {
         let verified = rounds::verified(&self.rows, N);
         let is_verified = verified.is_some();
         let lead = rounds::lead(&self.rows, baseline, Objective::Gflops, self.session.lead_of_search);
-        let best = if lead.is_some_and(|lead| lead.mean < 0.0) { Some(baseline.clone()) } else { verified.or(chosen) };
+        let best = if lead.is_some_and(|lead| lead.is_behind()) { Some(baseline.clone()) } else { verified.or(chosen) };
         let other = best.as_ref().filter(|best| *best != baseline);
         Played {
             trials: self.rows.len(),

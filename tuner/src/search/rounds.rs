@@ -206,7 +206,7 @@ pub(crate) mod tests {
 
     /// Whether all that is known is in favour of the baseline.
     fn back(rows: &[Row], objective: Objective, search: Option<Lead>) -> bool {
-        lead(rows, &baseline(), objective, search).is_some_and(|lead| lead.mean < 0.0)
+        lead(rows, &baseline(), objective, search).is_some_and(|lead| lead.is_behind())
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use hpl::machine::host::facts;
 use hpl::program::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
-use nix::unistd::gethostname;
 
 use crate::error::RecordError;
 
@@ -186,8 +186,7 @@ impl RunFolder {
             Err(TryLockError::Error(cause)) => return Err(RecordError::Write { path, cause }),
         }
         file.set_len(0).map_err(RecordError::write(&path))?;
-        let host = gethostname().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned());
-        writeln!(file, "{} {host}", std::process::id()).map_err(RecordError::write(&path))?;
+        writeln!(file, "{} {}", std::process::id(), facts().hostname).map_err(RecordError::write(&path))?;
         Ok(Lock { file })
     }
 

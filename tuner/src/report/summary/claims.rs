@@ -193,7 +193,7 @@ pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, leads: Leads) -> Optio
         let ratio = ratio_in_words(ratio);
         format!("in pairs after the final run the best is {ratio} of the default; {}", leads.words())
     };
-    (ratio.median < 1.0 && leads.all.mean >= 0.0).then(against)
+    (ratio.median < 1.0 && !leads.all.is_behind()).then(against)
 }
 
 /// A choice that the pairs after it have taken back.

@@ -120,7 +120,7 @@ impl Summary {
         };
         let baseline = rounds::baseline(rows);
         let lead = baseline.as_ref().and_then(|usual| rounds::lead(rows, usual, objective, session.lead_of_search));
-        let instead = baseline.as_ref().filter(|_| lead.is_some_and(|lead| lead.mean < 0.0));
+        let instead = baseline.as_ref().filter(|_| lead.is_some_and(|lead| lead.is_behind()));
         let best = best(session, rows, &scores, instead);
         let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
         let (found, usual) = (at_search_n.as_ref(), baseline.as_ref());

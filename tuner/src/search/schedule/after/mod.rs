@@ -35,7 +35,7 @@ impl<R: Finished> View<'_, R> {
         if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
-            let is_back = || self.lead().is_some_and(|lead| lead.mean < 0.0);
+            let is_back = || self.lead().is_some_and(|lead| lead.is_behind());
             let verified = rounds::verified(self.rows, n)?;
             let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
             return due.then(|| {
