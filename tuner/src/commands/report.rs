@@ -12,7 +12,6 @@ use space::result::PhaseTime;
 use crate::cli::ReportArgs;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
-use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::journal;
@@ -20,7 +19,7 @@ use crate::record::now::Now;
 use crate::record::session::{RowsByPlace, Session};
 use crate::report::closing::closing;
 use crate::report::folded::folded;
-use crate::report::summary::PhaseTotals;
+use crate::report::summary::{PhaseTotals, TrialsOnSomeNodes};
 use crate::report::{Exports, Summary, html, table};
 use crate::search::progress::say;
 use crate::session::engine::Engine;
@@ -50,12 +49,10 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     {
         say(&format!("now: {}", now.line(Timestamp::now())));
     }
-    let RowsByPlace { all: rows, some, elsewhere } = session.split(contents.rows);
-    if !some.is_empty() {
-        say(&format!("{} trials on some of the nodes are in the record, and no part of this summary", some.len()));
-    }
-    if !elsewhere.is_empty() {
-        say(&format!("{} trials on other nodes are in the record, and no part of this summary", elsewhere.len()));
+    let rows = session.split(contents.rows);
+    if !rows.elsewhere.is_empty() {
+        let count = rows.elsewhere.len();
+        say(&format!("{count} trials on other nodes are in the record, and no part of this summary"));
     }
     publish(&folder, &session, &rows, &runs, &program, args.json, files)?;
     Ok(exit::DONE)
@@ -71,20 +68,21 @@ pub enum Files {
 }
 
 /// Writes the exports and the report of a session into its folder, and prints its summary, also when they cannot
-/// be written.
+/// be written. `rows`: those on all its nodes, and on some of them; of others it says nothing.
 ///
 /// # Errors
 /// Files that cannot be written, or a standard output that is closed.
 pub fn publish(
     folder: &RunFolder,
     session: &Session,
-    rows: &[Row],
+    RowsByPlace { all: rows, some, .. }: &RowsByPlace,
     runs: &RealRuns,
     program: &Path,
     json: bool,
     files: Files,
 ) -> anyhow::Result<()> {
     let mut summary = Summary::new(session, rows);
+    summary.on_some_nodes = TrialsOnSomeNodes::new(some);
     let decoder = Decoder::of(program);
     // A trial without phases, or whose file is damaged, is shown without them.
     let shown = summary.shown_trial();
@@ -150,6 +148,7 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Row;
     use crate::record::arbitrary::row;
     use crate::report::summary::tests::session;
 

@@ -7,7 +7,9 @@ use space::Candidate;
 
 use super::format::{digits, ratio_in_words, words};
 use super::importance::Importance;
-use super::summary::{Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, in_spite_of_pairs};
+use super::summary::{
+    Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, by_kind, in_spite_of_pairs,
+};
 use crate::record::Objective;
 use crate::record::session::Session;
 
@@ -212,8 +214,7 @@ pub(crate) fn choice(summary: &Summary) -> Vec<String> {
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.
 pub(crate) fn failures(summary: &Summary) -> String {
-    let kinds: Vec<String> = summary.failures.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
-    if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
+    by_kind(&summary.failures)
 }
 
 /// Why the target N is what it is, where there is more to say than its value.

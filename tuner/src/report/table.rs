@@ -104,6 +104,9 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
             failures(summary)
         ),
     );
+    if let Some(on_some) = &summary.on_some_nodes {
+        line("Some nodes", on_some.words());
+    }
     if let Some(phases) = phases(summary) {
         line("Phases", phases);
     }

@@ -7,6 +7,7 @@ use objectives::real::RealRuns;
 use crate::commands::report::{Files, publish};
 use crate::error::RecordError;
 use crate::exit;
+use crate::record::session::RowsByPlace;
 use crate::record::store::Store;
 use crate::record::{Finished, Identity, Outcome};
 use crate::search::drive::SessionEnd;
@@ -49,9 +50,10 @@ pub(super) fn write_results(
     std::thread::scope(|scope| {
         let table = scope.spawn(|| store.write_table());
         let rows = store.recorded().map_err(anyhow::Error::from);
-        let publish =
-            |rows: Vec<_>| publish(store.folder(), store.session(), &rows, runs, program, json, Files::Written);
-        let published = rows.and_then(publish);
+        let published = rows.and_then(|all| {
+            let rows = RowsByPlace { all, some: store.on_some_nodes().to_vec(), elsewhere: Vec::new() };
+            publish(store.folder(), store.session(), &rows, runs, program, json, Files::Written)
+        });
         (table.join().expect("writing a table does not panic"), published)
     })
 }

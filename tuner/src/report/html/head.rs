@@ -113,6 +113,9 @@ fn around(summary: &Summary) -> Vec<HeadFact> {
     facts.extend(pareto(summary).map(|said| ("speed, efficiency", summary.pareto.len().to_string(), said)));
     facts.extend(objective(summary).map(|said| ("objective", String::new(), said)));
     facts.extend(nodes(&summary.session));
+    if let Some(on_some) = &summary.on_some_nodes {
+        facts.push(("trials on some nodes", on_some.trials.to_string(), on_some.words()));
+    }
     facts.extend(steadiness(summary).map(|said| ("machine", String::new(), said)));
     facts.push(("time", format!("{:.1} s", summary.used_s), format!("of {:.1} s", summary.session.budget_s)));
     facts

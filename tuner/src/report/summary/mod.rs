@@ -22,6 +22,7 @@ mod pareto;
 mod phases;
 mod power;
 mod score;
+mod some_nodes;
 
 pub use claims::{Comparison, Higher, TakenBack};
 pub(crate) use claims::{Leads, in_spite_of_pairs};
@@ -32,6 +33,8 @@ pub use phases::PhaseTotals;
 pub use power::{EnergyByWindows, ShownPower};
 pub use score::{Estimate, Score};
 use score::{by_candidate, estimate, scores};
+pub use some_nodes::TrialsOnSomeNodes;
+pub(crate) use some_nodes::by_kind;
 
 /// Version of the JSON report's schema; raised by every release that changes a key.
 pub const REPORT_SCHEMA: u32 = 1;
@@ -90,6 +93,8 @@ pub struct Summary {
     pub gpu_temperature_c: Option<f64>,
     /// Nodes that stood apart from the others of a trial.
     pub nodes_apart: Option<NodesApart>,
+    /// Trials on some of the nodes, which are in none of the above; `None` where there were none, or before the record is split by nodes.
+    pub on_some_nodes: Option<TrialsOnSomeNodes>,
     /// What made the difference between the trials of the search.
     pub importance: Vec<Importance>,
     /// Why that is not judged, as a clause.
@@ -160,6 +165,7 @@ impl Summary {
             gpu_clock_hz: range(here(), |row| row.gpu_clock_hz),
             gpu_temperature_c: rows.iter().filter_map(|row| row.gpu_temperature_c).reduce(f64::max),
             nodes_apart: NodesApart::new(rows),
+            on_some_nodes: None,
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
             importance_not_judged: is_drift.then_some("the machine's speed changed"),
             phases: None,
