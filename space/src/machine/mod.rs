@@ -33,6 +33,18 @@ impl Machine {
         self.check()?;
         Ok(toml::to_string(self)?)
     }
+
+    /// The machine whose kernels and phases take `times` as long; their origin says so, with the reason.
+    #[must_use]
+    pub fn slower(mut self, times: f64, why: &str) -> Self {
+        let rates = self.rates.iter_mut().map(|rate| (&mut rate.coefficients, &mut rate.origin));
+        let phases = self.phases.iter_mut().map(|phase| (&mut phase.coefficients, &mut phase.origin));
+        for (coefficients, origin) in rates.chain(phases) {
+            coefficients.iter_mut().for_each(|seconds| *seconds *= times);
+            *origin = format!("{origin}; times {times:.3}: {why}");
+        }
+        self
+    }
 }
 
 /// A machine description; `machine.toml` is this, serialised. Unknown keys are errors.

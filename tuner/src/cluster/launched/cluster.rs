@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use hpl::measure::survey::RankSurvey;
 use objectives::launcher::MpiJob;
 use objectives::links::Links;
+use objectives::predict::Predictor;
 use space::machine::{Layer, Machine};
+use space::stats::summary;
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Unequal};
 
 use super::survey::{SURVEY_NB, order, surveyed};
@@ -26,9 +29,12 @@ const BUDGET_OF_A_REPEAT_S: f64 = 240.0;
 const SHARE: f64 = 0.05;
 /// Share by which a node may be slower than the typical one without being named.
 const TOLERANCE: f64 = 0.05;
+/// Factor by which the short runs of the survey may differ from what the calibration says of them: it fits other sizes.
+const MODEL_ERROR: f64 = 1.1;
 
 /// Writes the session's `machine.toml`: the rates of `of_this_node`, the nodes of the session, and the layer of their network as
-/// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, and a line says so.
+/// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, and a line says so. The rates become
+/// those of the fastest node while all work, where that is another speed: the speeds of the others are parts of it.
 ///
 /// # Errors
 /// A calibration that cannot be read, or a file that cannot be written.
@@ -44,8 +50,9 @@ pub(crate) fn describe(
     let ranks = store.session().hosts.len();
     let threads = nodes.iter().map(|node| node.cores).min().unwrap_or(1);
     let mut layers = calibrated.layers.clone();
+    let mut machine = calibrated;
     if let Some(job) = job.filter(|_| ranks > 1) {
-        let kernels = KernelChoice::from(calibrated.host.kernels.clone());
+        let kernels = KernelChoice::from(machine.host.kernels.clone());
         let n = order(&nodes, ORDER);
         let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(n, 1, ranks) };
         // With one rank on each node these are the kernels of the nodes.
@@ -65,6 +72,16 @@ pub(crate) fn describe(
                 replace_file(&store.folder().nodes("json"), json.as_bytes())?;
                 replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
                 layers.extend(network);
+                if named.is_empty()
+                    && let Some(times) = slower_together(&machine, &candidate, &found.ranks)
+                {
+                    progress.warn(&format!(
+                        "all nodes at once: the fastest one reaches {:.2} of what the calibration of this node says; the rates of the \
+                         model are brought to that",
+                        times.recip()
+                    ));
+                    machine = machine.slower(times, "HPL on all nodes at once");
+                }
                 // The user's speeds of the ranks are used.
                 let is_open = of_nodes && store.session().unequal.speeds.is_empty();
                 if is_open && store.session().ranks.is_none_or(|of| of >= ranks) {
@@ -75,9 +92,20 @@ pub(crate) fn describe(
             Err(error) => progress.warn(&format!("the nodes were not surveyed, so their network is unknown: {error}")),
         }
     }
-    let machine = Machine { nodes, layers, ..calibrated };
+    let machine = Machine { nodes, layers, ..machine };
     let path = store.folder().machine_toml();
     Ok(replace_file(&path, machine.to_toml()?.as_bytes())?)
+}
+
+/// How many times as long as `machine` says the short HPL of a rank of `candidate` takes on the fastest node; `None` where that is within
+/// the model's error.
+fn slower_together(machine: &Machine, candidate: &Candidate, found: &[RankSurvey]) -> Option<f64> {
+    let hpl = HplParams { p: 1, q: 1, ..candidate.hpl.clone() };
+    let alone = Candidate { hpl, ..candidate.clone() };
+    let predicted = Predictor::new(machine).ok()?.rate_gflops(&alone);
+    let fastest = found.iter().map(|rank| summary(&rank.hpl_gflops).median).reduce(f64::max)?;
+    let times = predicted / fastest;
+    (times.is_finite() && times.ln().abs() > MODEL_ERROR.ln()).then_some(times)
 }
 
 /// What the nodes reach, which have a fault, and what joins them.
@@ -98,5 +126,33 @@ fn say(found: &Acceptance, network: &[Layer], progress: &Progress) {
     for node in found.nodes.iter().filter(|node| !node.faults.is_empty()) {
         let said: Vec<&str> = node.faults.iter().chain(&node.causes).map(String::as_str).collect();
         progress.warn(&format!("{}: {}; with equal shares all ranks wait for it", node.host, said.join("; ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use objectives::simulated::{Clock, SimulatedCluster};
+
+    use super::*;
+
+    #[test]
+    fn rates_of_a_node_alone_are_brought_to_those_of_all_at_once() {
+        let cluster = SimulatedCluster::parse(include_str!("../../../../datasets/simulated/four-nodes.toml")).unwrap();
+        let threads = cluster.node().cores;
+        let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(4000, 1, 4) };
+        let candidate = Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } };
+        let found = cluster.survey(&candidate, 9, Clock::default()).unwrap().ranks;
+        let times = |machine: &Machine| slower_together(machine, &candidate, &found);
+        assert_eq!(times(&cluster.machine), None, "the truth");
+        // Alone this node seemed to be twice as fast, or it is itself the slow one.
+        for wrong in [0.5, 1.3] {
+            let machine = cluster.machine.clone().slower(wrong, "a test");
+            let found = times(&machine).unwrap();
+            assert!((found * wrong - 1.0).abs() < 0.05, "{found}");
+            let mended = machine.slower(found, "all at once");
+            assert_eq!(times(&mended), None);
+            assert!(mended.phases.iter().all(|phase| phase.origin.ends_with(": all at once")));
+        }
+        assert_eq!(slower_together(&cluster.machine, &candidate, &[]), None);
     }
 }
