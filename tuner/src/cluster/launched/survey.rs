@@ -63,7 +63,7 @@ pub(crate) fn surveyed(
     replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
     replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
     let flags = ["--engine-params", "engine.toml", "--survey", &repeats.to_string()];
-    let way_out = "one node that does not answer delays the whole survey: survey fewer nodes to find it and leave it out, or raise --limit";
+    let way_out = "one node that does not answer delays the whole survey: survey fewer nodes to find it and leave it out, or give it more time by hpl-tune survey --limit";
     let (line, said) = said(job, candidate, &flags, folder, limit, way_out)?;
     let found: Survey = serde_json::from_slice(&said).map_err(|error| {
         bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
