@@ -83,7 +83,8 @@ pub(crate) struct Acceptance {
     pub(crate) threads: usize,
     /// Share by which a node may be slower than the typical one.
     pub(crate) tolerance: f64,
-    /// Median over the nodes of their HPL rates, in GFLOP/s.
+    /// Median over the nodes of their HPL rates, in GFLOP/s; of an even number the larger of the two in the middle, so that half of the
+    /// nodes may be slow.
     pub(crate) typical_gflops: f64,
     /// Median over the nodes of what they differ from that, as a share of it.
     pub(crate) mad: f64,
@@ -109,7 +110,7 @@ impl Acceptance {
     /// Judges the nodes `found`, a rank of `threads` threads on each, which made HPL runs of order `n`.
     pub(crate) fn new(found: &[RankSurvey], n: usize, threads: usize, tolerance: f64) -> Self {
         let rates: Vec<f64> = found.iter().map(rate).collect();
-        let typical_gflops = median(&rates).unwrap_or(0.0);
+        let typical_gflops = upper_median(&rates).unwrap_or(0.0);
         let off: Vec<f64> = rates.iter().map(|rate| (rate / typical_gflops - 1.0).abs()).collect();
         let typical = Typical::new(found, typical_gflops);
         let mut nodes: Vec<NodeFound> = found.iter().map(|rank| typical.judge(rank, tolerance)).collect();
@@ -147,13 +148,21 @@ impl Acceptance {
 
     /// Speeds of the nodes, those that are not slow as 1; nothing where none is slow, or they have unequally many cores.
     pub(crate) fn unequal(&self) -> Unequal {
-        let cores = |node: &NodeFound| node.cores;
-        let alike = self.nodes.iter().all(|node| cores(node) == cores(&self.nodes[0]));
-        if !alike || !self.nodes.iter().any(|node| node.slow) {
+        if !self.are_cores_alike() || !self.has_slow() {
             return Unequal::default();
         }
         let speed = |node: &NodeFound| Share::new(if node.slow { node.of_typical } else { 1.0 }).unwrap_or_default();
-        Unequal::nodes(self.nodes.iter().map(speed).collect(), cores(&self.nodes[0]))
+        Unequal::nodes(self.nodes.iter().map(speed).collect(), self.nodes[0].cores)
+    }
+
+    /// Whether a node is slow.
+    pub(crate) fn has_slow(&self) -> bool {
+        self.nodes.iter().any(|node| node.slow)
+    }
+
+    /// Whether all nodes have as many cores.
+    pub(crate) fn are_cores_alike(&self) -> bool {
+        self.nodes.iter().all(|node| node.cores == self.nodes[0].cores)
     }
 
     /// What the rate of some nodes by equal shares is more than that of all, as a share of it.
@@ -177,7 +186,8 @@ struct Typical {
 
 impl Typical {
     fn new(found: &[RankSurvey], rate_gflops: f64) -> Self {
-        let middle = |of: &dyn Fn(&RankSurvey) -> Option<f64>| median(&found.iter().filter_map(of).collect::<Vec<_>>());
+        let middle =
+            |of: &dyn Fn(&RankSurvey) -> Option<f64>| upper_median(&found.iter().filter_map(of).collect::<Vec<_>>());
         let mut by_rate: Vec<&RankSurvey> = found.iter().collect();
         by_rate.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         // Of two that are as common, that of the faster node.
@@ -192,7 +202,7 @@ impl Typical {
             memory_bytes: middle(&|rank| Some(rank.memory_bytes as f64)).unwrap_or(0.0),
             cores: middle(&|rank| Some(rank.cores as f64)).unwrap_or(0.0) as usize,
             // Two nodes have the same link: there is no typical one.
-            link_gbytes_per_s: middle(&slowest_link).filter(|_| found.len() > 2),
+            link_gbytes_per_s: middle(&fastest_link).filter(|_| found.len() > 2),
             clock_hz: middle(&|rank| rank.clock_hz),
             kernels: most_common(|rank| &rank.kernels),
             cpu: most_common(|rank| &rank.cpu),
@@ -205,15 +215,15 @@ impl Typical {
         let below = 1.0 - of_typical;
         let is_slow = below > tolerance && below > noise(hpl.spread, self.spread, rank.hpl_gflops.len());
         let memory = rank.memory_bytes as f64 / self.memory_bytes;
-        let link = slowest_link(rank);
-        let link_of_typical = link.zip(self.link_gbytes_per_s).map(|(own, typical)| own / typical);
+        // A slow link to a bad node is no fault of this one: that one has no fast link.
+        let link_of_typical = fastest_link(rank).zip(self.link_gbytes_per_s).map(|(own, typical)| own / typical);
         let faults = [
             is_slow.then(|| format!("{:.1} % slower than typical", 100.0 * below)),
             (rank.cores < self.cores).then(|| format!("{} cores, the others {}", rank.cores, self.cores)),
             (memory < MEMORY).then(|| format!("{:.0} % of the typical memory, which bounds N for all", 100.0 * memory)),
             link_of_typical
                 .filter(|ratio| *ratio < LINK)
-                .map(|ratio| format!("its slowest link has {:.0} % of the typical bandwidth", 100.0 * ratio)),
+                .map(|ratio| format!("its fastest link has {:.0} % of the typical bandwidth", 100.0 * ratio)),
         ];
         let clock = rank.clock_hz.zip(self.clock_hz).map(|(own, typical)| own / typical);
         let causes = [
@@ -237,7 +247,7 @@ impl Typical {
             hpl_gflops: hpl.median,
             hpl_spread: hpl.spread,
             dgemm_gflops: dgemm.median,
-            slowest_link_gbytes_per_s: link,
+            slowest_link_gbytes_per_s: links(rank).reduce(f64::min),
             of_typical,
             slow: is_slow,
             without_it: None,
@@ -267,8 +277,19 @@ fn rate(rank: &RankSurvey) -> f64 {
     summary(&rank.hpl_gflops).median
 }
 
-fn slowest_link(rank: &RankSurvey) -> Option<f64> {
-    rank.links.iter().map(|link| link.gbytes_per_s).reduce(f64::min)
+fn links(rank: &RankSurvey) -> impl Iterator<Item = f64> {
+    rank.links.iter().map(|link| link.gbytes_per_s)
+}
+
+fn fastest_link(rank: &RankSurvey) -> Option<f64> {
+    links(rank).reduce(f64::max)
+}
+
+/// The value in the middle, of an even number the larger of the two.
+fn upper_median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// What equal shares reach on `nodes`.
@@ -282,7 +303,7 @@ fn bound<'a>(nodes: impl Iterator<Item = &'a NodeFound> + Clone) -> Bound {
 
 #[cfg(test)]
 mod tests {
-    use hpl::measure::survey::LinkSurvey;
+    use hpl::measure::survey::{LinkSurvey, partners};
 
     use super::*;
 
@@ -311,7 +332,7 @@ mod tests {
         assert!(!acceptance.accepted);
         assert_eq!(acceptance.left_out, ["n3", "n4"]);
         let slow = &acceptance.nodes[2];
-        assert!(slow.faults[0].starts_with("40.1 % slower") && slow.causes[0].contains("avx2"), "{slow:?}");
+        assert!(slow.faults[0].starts_with("40.3 % slower") && slow.causes[0].contains("avx2"), "{slow:?}");
         assert!(acceptance.nodes[3].faults[0].starts_with("50 % of the typical memory"), "{:?}", acceptance.nodes[3]);
         let (all, rest, fastest) = (acceptance.all, acceptance.rest.unwrap(), acceptance.fastest.unwrap());
         assert_eq!((all.rate_gflops, rest.rate_gflops, rest.nodes), (240.0, 200.0, 2));
@@ -323,7 +344,7 @@ mod tests {
         assert!(all.n.abs_diff(rest.n) < 1000, "{all:?} {rest:?}");
         let text = acceptance.to_string();
         assert!(text.contains("--exclude=n3,n4") && text.contains("not accepted"), "{text}");
-        assert!(page(&acceptance).contains("40.1 % slower"));
+        assert!(page(&acceptance).contains("40.3 % slower"));
     }
 
     #[test]
@@ -334,6 +355,33 @@ mod tests {
             let slow = acceptance.nodes.iter().find(|node| !node.faults.is_empty()).unwrap();
             assert_eq!((slow.hpl_gflops, slow.causes.len()), (40.0, 1), "{slow:?}");
             assert!(slow.causes[0].contains("portable"), "{slow:?}");
+            assert_eq!(acceptance.unequal().relative().into_iter().fold(1.0, f64::min), 0.4);
+        }
+    }
+
+    /// Each node has links to those whose number differs in one bit, and both ends measure them.
+    #[test]
+    fn the_node_with_bad_links_is_named_not_those_that_it_joins() {
+        for count in [3, 4, 16, 64] {
+            let linked = |index: usize| {
+                let link = |other: usize| LinkSurvey {
+                    other,
+                    latency_s: 1e-6,
+                    gbytes_per_s: if index == 1 || other == 1 { 4.0 } else { 10.0 },
+                    alone_gbytes_per_s: None,
+                };
+                let links = partners(index, count).into_iter().map(link).collect();
+                RankSurvey { links, ..node(index, 100.0, 64) }
+            };
+            let found: Vec<RankSurvey> = (0..count).map(linked).collect();
+            let acceptance = Acceptance::new(&found, 8000, 8, 0.05);
+            assert_eq!(acceptance.left_out, ["n2"], "of {count}");
+            assert!(
+                acceptance.nodes[1].faults[0].starts_with("its fastest link has 40 %"),
+                "{:?}",
+                acceptance.nodes[1]
+            );
+            assert_eq!(acceptance.nodes[0].slowest_link_gbytes_per_s, Some(4.0));
         }
     }
 

@@ -47,10 +47,10 @@ impl fmt::Display for Acceptance {
 
 /// What to do, a sentence each.
 pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
-    let tolerance = 100.0 * of.tolerance;
+    let tolerance = (1000.0 * of.tolerance).round() / 10.0;
     if of.accepted {
         let shown = format!(
-            "accepted: no node is shown to be more than {tolerance:.0} % below the typical one, or has less than the others"
+            "accepted: no node is shown to be more than {tolerance} % below the typical one, or has less than the others"
         );
         let unsure = of.nodes.iter().filter(|node| node.of_typical < 1.0 - of.tolerance).map(|node| {
             format!(

@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hpl::measure::survey::RankSurvey;
 use objectives::launcher::MpiJob;
 use objectives::links::Links;
 use objectives::predict::Predictor;
 use space::machine::{Layer, Machine};
-use space::stats::summary;
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Unequal};
 
 use super::survey::{SURVEY_NB, order, surveyed};
@@ -34,7 +32,7 @@ const MODEL_ERROR: f64 = 1.1;
 
 /// Writes the session's `machine.toml`: the rates of `of_this_node`, the nodes of the session, and the layer of their network as
 /// a survey with a rank of `job` on each of them finds it. Where it fails the network is unknown, and a line says so. The rates become
-/// those of the fastest node while all work, where that is another speed: the speeds of the others are parts of it.
+/// those of the typical node while all work, where that is another speed: the speeds of slow nodes are parts of it.
 ///
 /// # Errors
 /// A calibration that cannot be read, or a file that cannot be written.
@@ -73,14 +71,17 @@ pub(crate) fn describe(
                 replace_file(&store.folder().nodes("html"), page(&acceptance).as_bytes())?;
                 layers.extend(network);
                 if named.is_empty()
-                    && let Some(times) = slower_together(&machine, &candidate, &found.ranks)
+                    && let Some(times) = slower_together(&machine, &candidate, acceptance.typical_gflops)
                 {
                     progress.warn(&format!(
-                        "all nodes at once: the fastest one reaches {:.2} of what the calibration of this node says; the rates of the \
+                        "all nodes at once: the typical one reaches {:.2} of what the calibration of this node says; the rates of the \
                          model are brought to that",
                         times.recip()
                     ));
                     machine = machine.slower(times, "HPL on all nodes at once");
+                }
+                if acceptance.has_slow() && !acceptance.are_cores_alike() {
+                    progress.warn("weights are not searched: the nodes have unequal numbers of cores");
                 }
                 // The user's speeds of the ranks are used.
                 let is_open = of_nodes && store.session().unequal.speeds.is_empty();
@@ -97,14 +98,13 @@ pub(crate) fn describe(
     Ok(replace_file(&path, machine.to_toml()?.as_bytes())?)
 }
 
-/// How many times as long as `machine` says the short HPL of a rank of `candidate` takes on the fastest node; `None` where that is within
-/// the model's error.
-fn slower_together(machine: &Machine, candidate: &Candidate, found: &[RankSurvey]) -> Option<f64> {
+/// How many times as long as `machine` says the short HPL of a rank of `candidate` takes on a node that reaches `gflops`; `None` where that
+/// is within the model's error.
+fn slower_together(machine: &Machine, candidate: &Candidate, gflops: f64) -> Option<f64> {
     let hpl = HplParams { p: 1, q: 1, ..candidate.hpl.clone() };
     let alone = Candidate { hpl, ..candidate.clone() };
     let predicted = Predictor::new(machine).ok()?.rate_gflops(&alone);
-    let fastest = found.iter().map(|rank| summary(&rank.hpl_gflops).median).reduce(f64::max)?;
-    let times = predicted / fastest;
+    let times = predicted / gflops;
     (times.is_finite() && times.ln().abs() > MODEL_ERROR.ln()).then_some(times)
 }
 
@@ -142,7 +142,8 @@ mod tests {
         let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(4000, 1, 4) };
         let candidate = Candidate { hpl, engine: EngineParams { threads, ..EngineParams::default() } };
         let found = cluster.survey(&candidate, 9, Clock::default()).unwrap().ranks;
-        let times = |machine: &Machine| slower_together(machine, &candidate, &found);
+        let typical_gflops = Acceptance::new(&found, 4000, threads, TOLERANCE).typical_gflops;
+        let times = |machine: &Machine| slower_together(machine, &candidate, typical_gflops);
         assert_eq!(times(&cluster.machine), None, "the truth");
         // Alone this node seemed to be twice as fast, or it is itself the slow one.
         for wrong in [0.5, 1.3] {
@@ -153,6 +154,6 @@ mod tests {
             assert_eq!(times(&mended), None);
             assert!(mended.phases.iter().all(|phase| phase.origin.ends_with(": all at once")));
         }
-        assert_eq!(slower_together(&cluster.machine, &candidate, &[]), None);
+        assert_eq!(slower_together(&cluster.machine, &candidate, 0.0), None);
     }
 }
