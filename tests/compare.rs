@@ -70,6 +70,16 @@ fn wrong_results_end_with_3_and_bad_files_with_2() {
     let both = folder.path().join("both.out");
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
     std::fs::write(&both, text(&good) + &text(&wrong)).unwrap();
+    // B chooses another configuration, as that of A fails its residual there.
+    let other = folder.path().join("other.out");
+    std::fs::write(&other, text(&good).replace("   128     1", "   192     1") + &text(&wrong)).unwrap();
+    let hidden = compare(&good, &other, &[]);
+    assert_eq!(hidden.status.code(), Some(3));
+    assert!(
+        out(&hidden).contains("B: the residual of 1 runs of the other side's configuration FAILED"),
+        "{}",
+        out(&hidden)
+    );
     let mixed = compare(&good, &both, &[]);
     assert_eq!(mixed.status.code(), Some(3));
     assert!(out(&mixed).contains("a residual FAILED"), "{}", out(&mixed));

@@ -90,7 +90,9 @@ impl Allocation {
         variable: impl Fn(&str) -> Option<String>,
         left: impl Fn(&str) -> Option<String>,
     ) -> Option<Self> {
-        let Some(job) = variable("SLURM_JOB_ID") else { return Self::of_another(&variable) };
+        let Some(job) = variable("SLURM_JOB_ID").filter(|job| !job.is_empty()) else {
+            return Self::of_another(&variable);
+        };
         let nodes = variable("SLURM_JOB_NUM_NODES").and_then(|count| count.parse().ok());
         let nodes = nodes.filter(|nodes| (1..=MOST_NODES).contains(nodes)).unwrap_or(1);
         let cpus = variable("SLURM_JOB_CPUS_PER_NODE").and_then(|text| counts(&text));
@@ -157,6 +159,9 @@ impl Allocation {
     /// A job that ends too soon for any.
     pub fn budget_s(&self, asked_s: f64) -> anyhow::Result<f64> {
         let Some(left_s) = self.left_s else { return Ok(asked_s) };
+        if left_s <= 0.0 {
+            return Err(bad_input(format!("{self} has ended; outside of it unset its variables, as SLURM_JOB_ID")));
+        }
         let most_s = left_s - MARGIN_S;
         if most_s < SMALLEST_BUDGET_S {
             return Err(bad_input(format!(
@@ -277,7 +282,9 @@ mod tests {
         let found = job(&two, Some(" 10:00\n")).unwrap();
         let cpus = vec![Some(4); 2];
         assert_eq!(found, Allocation { cpus, left_s: Some(600.0), ..Allocation::slurm("17") });
+        assert_eq!(job(&[("SLURM_JOB_ID", "")], None), None);
         let one = job(&[("SLURM_JOB_ID", "17"), ("SLURM_JOB_END_TIME", "1000")], None).unwrap();
+        assert!(one.budget_s(60.0).unwrap_err().to_string().contains("has ended"));
         assert!(one.nodes() == 1 && one.left_s.unwrap() < 0.0);
         assert_eq!(job(&[("SLURM_JOB_ID", "17")], Some("UNLIMITED")).unwrap().left_s, None);
     }

@@ -113,7 +113,7 @@ impl Report {
     pub fn new(a: &Side<'_>, b: &Side<'_>, tolerance: f64) -> Option<Self> {
         let difference = Difference::new(a, b)?;
         let verdict = Verdict::new(&difference, a, b, tolerance);
-        let wrong = a.wrong + b.wrong > 0;
+        let wrong = [a, b].iter().any(|side| side.wrong + side.wrong_of_other > 0);
         let exit_code = match verdict {
             _ if wrong => exit::RESIDUAL,
             Verdict::Slower => exit::CHECK_FAILED,
@@ -199,10 +199,15 @@ fn differs(a: &Run, b: &Run) -> Vec<Differs> {
 fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, side) in [("A", a), ("B", b)] {
-        let Side { source, wrong, unchecked, lost, others, .. } = side;
+        let Side { source, wrong, wrong_of_other, unchecked, lost, others, .. } = side;
         notes.extend(source.notes.iter().map(|note| format!("{name}: {note}")));
         if *wrong > 0 {
             notes.push(format!("{name}: the residual of {wrong} more runs of this configuration FAILED: its rates are not to be trusted"));
+        }
+        if *wrong_of_other > 0 {
+            notes.push(format!(
+                "{name}: the residual of {wrong_of_other} runs of the other side's configuration FAILED here: another one is compared"
+            ));
         }
         if *unchecked > 0 {
             notes.push(format!("{name}: {unchecked} runs without a residual check are left out"));

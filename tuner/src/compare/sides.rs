@@ -59,6 +59,8 @@ pub struct Side<'a> {
     pub runs: Vec<&'a Run>,
     /// Runs of the configuration whose residual failed.
     pub wrong: usize,
+    /// Runs of the other side's configuration here whose residual failed, where that is another one.
+    pub wrong_of_other: usize,
     /// Runs of it without a check.
     pub unchecked: usize,
     /// Runs of it without a rate.
@@ -75,6 +77,7 @@ impl<'a> Side<'a> {
             source,
             runs: all.clone().filter(|run| run.rate_gflops().is_some()).collect(),
             wrong: count(Ended::Wrong),
+            wrong_of_other: 0,
             unchecked: count(Ended::Unchecked),
             lost: count(Ended::Lost),
             others: 0,
@@ -142,7 +145,12 @@ pub fn sides<'a>(a: &'a Source, b: &'a Source) -> Result<[Side<'a>; 2], NoSides>
         let (whole, n) = place.unwrap_or_default();
         (runs >= RUNS_TO_JUDGE, whole, runs, n)
     };
-    pairs.max_by_key(worth).ok_or_else(|| NoSides::Apart { a: listed(a), b: listed(b) })
+    let [of_a, of_b] = pairs.max_by_key(worth).ok_or_else(|| NoSides::Apart { a: listed(a), b: listed(b) })?;
+    let wrong =
+        |source, other: &Side<'_>| other.first().map_or(0, |run| Side::new(source, &run.candidate, run.extent).wrong);
+    let is_same = of_a.first().map(|run| &run.candidate) == of_b.first().map(|run| &run.candidate);
+    let [wrong_a, wrong_b] = if is_same { [0, 0] } else { [wrong(a, &of_b), wrong(b, &of_a)] };
+    Ok([Side { wrong_of_other: wrong_a, ..of_a }, Side { wrong_of_other: wrong_b, ..of_b }])
 }
 
 /// Where a source has passed runs: extent and N, each once.

@@ -59,7 +59,8 @@ fn won(summary: &Summary) -> String {
     let said = match &summary.best_by_baseline {
         Comparison::Measured { ratio } => of_pairs(ratio, USUAL, summary.session.objective),
         Comparison::Same { .. } => {
-            format!("{USUAL} is the best that was found, at {} GFLOP/s", digits(best.rate_gflops))
+            let (rate, n) = (digits(best.rate_gflops), best.candidate.hpl.n);
+            format!("{USUAL} is the best that was found, at {rate} GFLOP/s at N = {n}")
         }
         Comparison::NotMeasured { not_measured } => {
             format!("whether the best is {better} than {USUAL} was not measured: {not_measured}")
@@ -71,7 +72,7 @@ fn won(summary: &Summary) -> String {
 /// The power limit and the watts of the best, where these are more.
 fn above_limit(summary: &Summary) -> Option<(u64, String)> {
     let objective = summary.session.objective;
-    let watts = summary.limited_power_w().filter(|watts| !objective.allows(*watts))?;
+    let watts = summary.limited_power_w.filter(|watts| !objective.allows(*watts))?;
     Some((objective.power_limit_w()?, digits(watts)))
 }
 
@@ -111,8 +112,12 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
         next.push("a higher --power-limit, or --vary clock, which searches lower clocks, too".to_owned());
     }
     if summary.verified_run().is_none() {
-        let way_out = if is_over { "a longer --budget leaves time for one" } else { goes_on.as_str() };
-        next.push(format!("no final run of the best has passed; {way_out}"));
+        let failed = summary.final_run.as_ref().filter(|row| !row.passed);
+        next.push(match failed.map(|row| row.failure_detail.as_deref().unwrap_or(row.outcome.name())) {
+            Some(why) => format!("the final run failed, {why}; the best is not verified at its N"),
+            None if is_over => "no final run of the best was made; a longer --budget leaves time for one".to_owned(),
+            None => format!("no final run of the best was made; {goes_on}"),
+        });
     }
     if let Comparison::Measured { ratio } = &summary.best_by_baseline
         && ratio.pairs < PAIRS_TO_JUDGE
@@ -142,11 +147,8 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if summary.importance_not_judged.is_some() {
-        next.push(
-            "the speed of this machine changed during the session; hpl-tune doctor tells what may be the cause"
-                .to_owned(),
-        );
+    if let Some(why) = summary.importance_not_judged {
+        next.push(format!("{why} during the session; hpl-tune doctor tells what may be the cause"));
     } else if let Some(share) = summary.most_stolen.filter(|share| *share > STOLEN) {
         next.push(format!(
             "the hypervisor took up to {:.1} % of the processor time of a run; on a quieter host intervals are narrower",
@@ -196,20 +198,22 @@ mod tests {
         let none = said(&summary(&[]));
         assert!(none.contains("was not measured: the default did not run"), "{none}");
         let same = Summary { best_by_baseline: Comparison::Same { best_is: "the default" }, ..summary(&[]) };
-        assert!(said(&same).starts_with("Won: the usual HPL.dat is the best that was found, at 20.00 GFLOP/s."));
+        assert!(
+            said(&same).starts_with("Won: the usual HPL.dat is the best that was found, at 20.00 GFLOP/s at N = 1000.")
+        );
     }
 
     #[test]
     fn a_missed_power_limit_is_said_first() {
         let mut summary = summary(&[(1.0, 1.0); 6]);
         summary.session.objective = Objective::GflopsWithin { power_limit_w: 400 };
-        summary.best.as_mut().unwrap().limited_power_w = Some(412.0);
+        summary.limited_power_w = Some(412.0);
         let text = said(&summary);
         assert!(
             text.starts_with("Won: nothing, as no candidate keeps the power limit of 400 W; the best takes 412.0 W.")
         );
         assert!(text.contains("Next: a higher --power-limit"), "{text}");
-        summary.best.as_mut().unwrap().limited_power_w = Some(390.0);
+        summary.limited_power_w = Some(390.0);
         assert!(!said(&summary).contains("keeps the power limit"));
     }
 

@@ -70,7 +70,8 @@ impl Exports {
         inputs: Vec<(String, String)>,
     ) -> Self {
         let (rate, n, settings) = (digits(rate_gflops), candidate.hpl.n, settings_lines(settings));
-        let run_sh = format!("#!/bin/bash\n# The best run: {rate} GFLOP/s {how} at N = {n}.\n{settings}{command}\n");
+        let run_sh =
+            format!("#!/bin/bash\n# The best configuration: {rate} GFLOP/s {how} at N = {n}.\n{settings}{command}\n");
         Self { run_sh, inputs, engine_params: None, ..self }
     }
 
@@ -97,7 +98,7 @@ impl Exports {
 fn run_sh(candidate: &Candidate, (rate_gflops, how): (f64, &str), program: &Path) -> Result<String, ExportError> {
     Ok(format!(
         "#!/bin/sh\n\
-         # The best run: {} GFLOP/s {how} at N = {}. Arguments are passed on.\n\
+         # The best configuration: {} GFLOP/s {how} at N = {}. Arguments are passed on.\n\
          {}here=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
          program={}\n\
          [ -x \"$program\" ] || program=hpl-tune\n\

@@ -10,8 +10,8 @@ use super::importance::Importance;
 use super::summary::{
     Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, by_kind, in_spite_of_pairs,
 };
-use crate::record::Objective;
 use crate::record::session::Session;
+use crate::record::{Objective, Row};
 
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
 /// a split or weights there is nothing to say of them.
@@ -153,7 +153,7 @@ pub(crate) fn objective(summary: &Summary) -> Option<String> {
                 .to_owned(),
         ),
         Objective::GflopsWithin { power_limit_w } => {
-            let taken = match summary.limited_power_w() {
+            let taken = match summary.limited_power_w {
                 None => "no power of the best was read".to_owned(),
                 Some(watts) if summary.session.objective.allows(watts) => format!("the best takes {} W", digits(watts)),
                 Some(watts) => format!("no candidate keeps it: the best takes {} W", digits(watts)),
@@ -210,6 +210,17 @@ pub(crate) fn choice(summary: &Summary) -> Vec<String> {
     });
     let higher = summary.higher.as_ref().map(|higher| higher.words(by_baseline));
     by_pairs.into_iter().chain(higher).collect()
+}
+
+/// What the final run `row` reached, or why it failed.
+pub(crate) fn final_run(summary: &Summary, row: &Row) -> String {
+    let (Some(rate), Some(residual), true) = (row.rate_gflops, row.residual, row.passed) else {
+        return format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name()));
+    };
+    let whose = if summary.verified_run().is_some() { "" } else { ", of the candidate that was chosen before" };
+    let target = summary.estimate.as_ref().map_or(row.n, |estimate| estimate.candidate.hpl.n);
+    let smaller = if row.n < target { ": the time that was left allows no larger N" } else { "" };
+    format!("{} GFLOP/s at N = {}, residual {} PASSED{whose}{smaller}", digits(rate), row.n, digits(residual))
 }
 
 /// The failures by kind, `2 timed-out, 1 crashed`; `none`.

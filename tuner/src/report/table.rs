@@ -7,8 +7,8 @@ use space::Candidate;
 use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
-    choice, estimated, failures, final_by_estimate, importances, limit_of_n, objective, pareto, phases, power, spread,
-    steadiness, telling_columns, watts, words_of,
+    choice, estimated, failures, final_by_estimate, final_run, importances, limit_of_n, objective, pareto, phases,
+    power, spread, steadiness, telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
 use crate::record::Objective;
@@ -54,24 +54,7 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
         }
     }
     if let Some(row) = &summary.final_run {
-        line(
-            "Final run",
-            match (row.rate_gflops, row.residual) {
-                (Some(rate), Some(residual)) if row.passed => {
-                    let whose =
-                        if summary.verified_run().is_some() { "" } else { ", of the candidate that was chosen before" };
-                    let target = summary.estimate.as_ref().map_or(row.n, |estimate| estimate.candidate.hpl.n);
-                    let smaller = if row.n < target { ": the time that was left allows no larger N" } else { "" };
-                    format!(
-                        "{} GFLOP/s at N = {}, residual {} PASSED{whose}{smaller}",
-                        digits(rate),
-                        row.n,
-                        digits(residual)
-                    )
-                }
-                _ => format!("FAILED: {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
-            },
-        );
+        line("Final run", final_run(summary, row));
     }
     if let Some(beside) = &summary.final_by_estimate {
         line("Final/est.", final_by_estimate(beside));

@@ -370,7 +370,7 @@ mod tests {
                     gbytes_per_s: if index == 1 || other == 1 { 4.0 } else { 10.0 },
                     alone_gbytes_per_s: None,
                 };
-                let links = partners(index, count).into_iter().map(link).collect();
+                let links = partners(index, count).map(link).collect();
                 RankSurvey { links, ..node(index, 100.0, 64) }
             };
             let found: Vec<RankSurvey> = (0..count).map(linked).collect();

@@ -101,7 +101,7 @@ pub(crate) fn describe(
 /// How many times as long as `machine` says the short HPL of a rank of `candidate` takes on a node that reaches `gflops`; `None` where that
 /// is within the model's error.
 fn slower_together(machine: &Machine, candidate: &Candidate, gflops: f64) -> Option<f64> {
-    let hpl = HplParams { p: 1, q: 1, ..candidate.hpl.clone() };
+    let hpl = HplParams { p: 1, q: 1, ..candidate.hpl };
     let alone = Candidate { hpl, ..candidate.clone() };
     let predicted = Predictor::new(machine).ok()?.rate_gflops(&alone);
     let times = predicted / gflops;

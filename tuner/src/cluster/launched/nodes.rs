@@ -87,7 +87,7 @@ pub(crate) fn reached(
         return Err(bad_input(format!(
             "--launcher {}: {ranks} ranks of {threads} threads run on {} of the {wanted} nodes of {allocation}: {}; give a \
             launch command that spreads them over the nodes, as in 'srun --ntasks={{np}} --cpus-per-task={{threads}}', or the \
-            nodes by --machine",
+            nodes to a session by --machine",
             job.launcher,
             hosts.len(),
             hosts.join(", ")
@@ -143,7 +143,7 @@ pub(crate) fn found(
     if programs::found(&program).is_none() {
         return Err(bad_input(format!(
             "{allocation} has {} nodes, and there is no program {} to run on them: make one with the mpicc of this cluster by hpl-tune \
-             mpi-setup, give the path of another with --program, or use this node alone with --local",
+             mpi-setup, give the path of another with --program; hpl-tune --local runs on this node alone",
             allocation.nodes(),
             program.display()
         )));
@@ -158,7 +158,7 @@ pub(crate) fn found(
     }
     Err(bad_input(format!(
         "{allocation} has {} nodes, and no launcher starts {} on them:\n{}\nmake an xhpl for the launcher's MPI library \
-         by hpl-tune mpi-setup, give --launcher and --program, or --local to use this node alone",
+         by hpl-tune mpi-setup, or give --launcher and --program; hpl-tune --local runs on this node alone",
         allocation.nodes(),
         program.display(),
         said.join("\n")

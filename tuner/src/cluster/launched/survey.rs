@@ -63,14 +63,16 @@ pub(crate) fn surveyed(
     replace_file(&folder.join("HPL.dat"), HplDat::single(&candidate.hpl).write()?.as_bytes())?;
     replace_file(&folder.join("engine.toml"), toml::to_string(&candidate.engine)?.as_bytes())?;
     let flags = ["--engine-params", "engine.toml", "--survey", &repeats.to_string()];
-    let way_out = "one node that does not answer delays the whole survey: survey fewer nodes to find it and leave it out, or give it more time by hpl-tune survey --limit";
+    let way_out = "one node that does not answer delays the whole survey: survey fewer nodes to find it and leave it out, or give it more time: by --limit of hpl-tune survey and nodes, in a session by a longer --budget";
     let (line, said) = said(job, candidate, &flags, folder, limit, way_out)?;
     let found: Survey = serde_json::from_slice(&said).map_err(|error| {
         bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
     })?;
     let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
     if answered != wanted {
-        return Err(bad_input(format!("{line}: {answered} of {wanted} ranks answered; start as many as --ranks says")));
+        return Err(bad_input(format!(
+            "{line}: {answered} of {wanted} ranks answered; let the launcher start as many as asked for"
+        )));
     }
     if let Some(rank) = found.ranks.iter().find(|rank| !answers(rank, wanted)) {
         return Err(bad_input(format!(

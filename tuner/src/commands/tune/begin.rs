@@ -8,7 +8,7 @@ use objectives::simulated::SimulatedCluster;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
-use super::placed::{PlacedEngine, enough_ranks, on_simulated, placed};
+use super::placed::{PlacedEngine, check_groups, enough_ranks, on_simulated, placed};
 use super::settle::spec;
 use super::varied::{RunPlace, varied};
 use crate::cli::{ObjectiveName, TuneArgs};
@@ -88,11 +88,7 @@ pub(super) fn begin(
         _ => text,
     };
     let PlacedEngine { engine, nodes, hosts, spares } = placed;
-    if args.groups.is_some() && hosts.len() < 2 {
-        return Err(bad_input(
-            "--groups: there is one node; start it in a job of several nodes, or leave --groups out",
-        ));
-    }
+    check_groups(args, hosts.len())?;
     let limits = args.space.as_deref().map(|path| read_limits(path, &engine)).transpose()?;
     let described = machine.as_ref().map_or(&[][..], |machine| &machine.nodes);
     let place = RunPlace { nodes: described, hosts: &hosts, this: &facts.hostname, cores: cores.len() };

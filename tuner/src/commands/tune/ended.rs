@@ -32,7 +32,7 @@ pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store
             progress.warn(&format!("no final run succeeded, the last trial: {failed}; the best of the trials is shown"));
         }
         Ok(SessionEnd::NodesLost(nodes)) => progress.warn(&format!(
-            "{} answers no more, and too little time is left to go on without it; the best of the trials is shown, continue with: hpl-tune \
+            "{}: no answer any more, and too little time is left to go on without; the best of the trials is shown, continue with: hpl-tune \
              --resume {folder}",
             nodes.join(" ")
         )),

@@ -167,13 +167,12 @@ impl Stages<'_> {
     fn search(&mut self, size: Worthwhile, runner: &mut TrialRunner<'_>) -> anyhow::Result<bool> {
         let on = on_nodes(size.nodes);
         let groups = self.groups(size.nodes, runner);
-        let task = self.task(size.nodes, runner).and_then(|task| {
-            if groups.len() < 2 {
-                return Err(format!("the nodes that are alike make {} of them", groups.len()));
-            }
-            reaches(self.parts.engine, &groups, &task.reference)?;
-            Ok(task)
-        });
+        let task = if groups.len() < 2 {
+            Err(format!("the nodes that are alike make {} of them", groups.len()))
+        } else {
+            let task = self.task(size.nodes, runner);
+            task.and_then(|task| reaches(self.parts.engine, &groups, &task.reference).map(|()| task))
+        };
         let task = match task {
             Ok(task) => task,
             Err(why) => {

@@ -43,6 +43,26 @@ impl PlacedEngine {
     }
 }
 
+/// Why so many nodes cannot be kept apart.
+pub(super) fn no_spares(spares: u64) -> anyhow::Error {
+    bad_input(format!(
+        "--spares {spares}: only nodes of a job, or of --nodes, can be kept; start it in a job of several nodes, or leave --spares out"
+    ))
+}
+
+/// Whether groups are of several nodes.
+///
+/// # Errors
+/// `--groups` where there is only one.
+pub(super) fn check_groups(args: &TuneArgs, nodes: usize) -> anyhow::Result<()> {
+    if args.groups.is_some() && nodes < 2 {
+        return Err(bad_input(
+            "--groups: there is one node; start it in a job of several nodes, or leave --groups out",
+        ));
+    }
+    Ok(())
+}
+
 /// Our engine on all nodes of `job`, unless the user wants it otherwise; processes are tried before they are relied on.
 ///
 /// # Errors
@@ -78,10 +98,7 @@ pub(super) fn placed(
             nodes::found(mpi.program.clone(), job, cores, used)?
         }
         _ if args.spares > 0 && !matches!((&engine, job), (Engine::Launched(_), Some(_))) => {
-            return Err(bad_input(format!(
-                "--spares {}: only nodes of a job, or of --nodes, can be kept; start it in a job of several nodes, or leave --spares out",
-                args.spares
-            )));
+            return Err(no_spares(args.spares));
         }
         _ => {
             engine.check_programs()?;

@@ -15,7 +15,7 @@ use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
 use super::begin::{budget_s, leaves_engine_open, objective, power_log, rank_input};
-use super::placed::{enough_ranks, placed};
+use super::placed::{check_groups, enough_ranks, no_spares, placed};
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
@@ -71,8 +71,10 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
             let machine = placed.described(machine);
             (placed.engine, machine, placed.hosts)
         }
+        None if args.dry_run && args.spares > 0 => return Err(no_spares(args.spares)),
         None => (engine, machine, Vec::new()),
     };
+    check_groups(args, args.nodes.filter(|_| args.sbatch.is_some()).map_or(hosts.len(), |nodes| nodes as usize))?;
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
     let mut wanted = Wanted::of(args.ranks, args.threads);
     if args.sbatch.is_some() {

@@ -44,7 +44,7 @@ pub(super) fn top(summary: &Summary) -> Markup {
         measured_cells(score).into_iter().chain(cells).collect()
     });
     html! {
-        h2 { "The best " (summary.top.len()) ", by median" }
+        h2 { "The " (summary.top.len()) " highest medians" }
         (table(header, lines))
     }
 }

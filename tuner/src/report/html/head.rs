@@ -6,7 +6,7 @@ use crate::record::session::Session;
 use crate::report::Summary;
 use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
-    choice, failures, final_by_estimate, limit_of_n, objective, pareto, power, spread, steadiness,
+    choice, failures, final_by_estimate, final_run, limit_of_n, objective, pareto, power, spread, steadiness,
 };
 
 /// Nodes whose names are in the head, at most.
@@ -70,11 +70,8 @@ fn compared(summary: &Summary) -> Vec<HeadFact> {
 fn verified(summary: &Summary) -> Vec<HeadFact> {
     let mut facts = Vec::new();
     if let Some(row) = &summary.final_run {
-        let (word, detail) = match (row.passed, row.rate_gflops) {
-            (true, Some(rate)) => ("PASSED", format!("{} GFLOP/s at N = {}", digits(rate), row.n)),
-            _ => ("FAILED", row.failure_detail.clone().unwrap_or_else(|| row.outcome.name().to_owned())),
-        };
-        facts.push(("final run", word.to_owned(), detail));
+        let word = if row.passed { "PASSED" } else { "FAILED" };
+        facts.push(("final run", word.to_owned(), final_run(summary, row)));
     }
     if let Some(beside) = &summary.final_by_estimate {
         facts.push(("final / estimate", format!("{:.3}", beside.ratio), final_by_estimate(beside)));

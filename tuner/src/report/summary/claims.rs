@@ -8,7 +8,7 @@ use super::super::stats::{Ratio, paired_ratio};
 use super::score::Score;
 use crate::record::lead::Lead;
 use crate::record::session::{ExpertChoice, Session};
-use crate::record::{Identity, Objective, Row};
+use crate::record::{Finished, Identity, Objective, Row};
 use crate::search::rounds;
 
 /// The best beside another configuration.
@@ -71,7 +71,7 @@ pub(super) fn by_baseline(
     };
     match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
-        None => Comparison::not_measured(&never_passed(rows, Identity::BASELINE).map_or_else(
+        None => Comparison::not_measured(&never_passed(rows, |row| row.is_of(baseline)).map_or_else(
             || no_pairs(rows, [best, baseline], objective, "no time was left for pairs of the two"),
             |why| format!("the default has failed in each run, the last time: {why}"),
         )),
@@ -81,12 +81,17 @@ pub(super) fn by_baseline(
 /// Why two were not compared after the choice; `short` of time, where that is the reason.
 fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], objective: Objective, short: &str) -> String {
     let ran = || !rounds::in_turn(rows, best, other, Objective::Gflops).is_empty();
-    match objective.power_limit_w() {
-        Some(limit) if ran() => format!("no pair kept the power limit of {limit} W"),
-        _ if !rows.iter().any(|row| row.strategy == Identity::FINAL) => {
-            "there was no final run, after which it is measured".to_owned()
+    let is_final = |row: &Row| row.strategy == Identity::FINAL;
+    match objective {
+        Objective::GflopsWithin { power_limit_w } if ran() => {
+            format!("no pair kept the power limit of {power_limit_w} W")
         }
-        _ => short.to_owned(),
+        Objective::GflopsPerWatt if ran() => "the power of no pair was read".to_owned(),
+        _ if !rows.iter().any(is_final) => "there was no final run, after which it is measured".to_owned(),
+        _ => match never_passed(rows, is_final) {
+            Some(why) => format!("the final run, after which it is measured, failed: {why}"),
+            None => short.to_owned(),
+        },
     }
 }
 
@@ -95,9 +100,9 @@ fn no_best(rows: &[Row]) -> &'static str {
     if rows.iter().any(|row| row.passed) { "no whole run has passed" } else { "no trial has passed" }
 }
 
-/// Why the last trial of this strategy failed, where none has passed.
-fn never_passed(rows: &[Row], strategy: &str) -> Option<String> {
-    let mut own = rows.iter().filter(|row| row.strategy == strategy);
+/// Why the last of these trials failed, where none has passed.
+fn never_passed(rows: &[Row], is_own: impl Fn(&Row) -> bool) -> Option<String> {
+    let mut own = rows.iter().filter(|row| is_own(row));
     let last = own.clone().next_back().filter(|_| own.all(|row| !row.passed))?;
     Some(last.failure_detail.clone().unwrap_or_else(|| last.outcome.name().to_owned()))
 }
@@ -161,10 +166,10 @@ impl Higher {
                 format!("{unpaired}; in pairs, run in turn, the best is {} of the default", ratio_in_words(ratio))
             }
             Comparison::Same { .. } => {
-                format!("{unpaired}; in pairs, run in turn, none was shown to be above the default")
+                format!("{unpaired}; no candidate was shown by pairs, run in turn, to be above the default")
             }
             Comparison::NotMeasured { not_measured } => {
-                format!("{unpaired}; the best is what the final run verified: {not_measured}")
+                format!("{unpaired}; the choice was not judged by pairs: {not_measured}")
             }
         }
     }

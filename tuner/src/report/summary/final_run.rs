@@ -1,11 +1,11 @@
 //! The final run beside what the windows before it predict.
 
-use objectives::real::Extent;
 use serde::Serialize;
 use space::stats::median;
 
 use super::score::{Estimate, estimate};
 use crate::record::Row;
+use crate::search::history::RUN_SD;
 
 /// Standard deviations of the estimate beyond which a final run is reported as slower.
 const BEYOND: f64 = 2.0;
@@ -32,7 +32,7 @@ impl FinalByEstimate {
         let before: Vec<Row> = rows.iter().filter(|row| row.trial < last.trial).cloned().collect();
         let estimate = estimate(&last.candidate(), &before)?;
         let of_windows = |figure: fn(&Row) -> Option<f64>| {
-            let windows = before.iter().filter(|row| row.extent == Extent::Windows && row.passed);
+            let windows = before.iter().filter(|row| estimate.trials.contains(&row.trial));
             median(&windows.filter_map(figure).collect::<Vec<_>>())
         };
         Some(Self {
@@ -44,8 +44,8 @@ impl FinalByEstimate {
         })
     }
 
-    /// Whether the whole run is slower than the doubt of the estimate explains.
+    /// Whether the whole run is slower than the doubt of the estimate and the scatter of single runs explain.
     pub fn is_slower(&self) -> bool {
-        self.ratio.ln() < -BEYOND * self.estimate.estimated_sd
+        self.ratio.ln() < -BEYOND * self.estimate.estimated_sd.hypot(RUN_SD)
     }
 }

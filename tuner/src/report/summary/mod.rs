@@ -75,6 +75,8 @@ pub struct Summary {
     pub expert: Option<Score>,
     /// Best by the expert's configuration.
     pub best_by_expert: Comparison,
+    /// The watts of the best that are compared with a power limit: at the N that is searched, where its final run was at another one.
+    pub limited_power_w: Option<f64>,
     /// Who has a higher median of its own runs than the best.
     pub higher: Option<Higher>,
     /// The choice that the final run verified, where the pairs after it have taken it back.
@@ -136,8 +138,13 @@ impl Summary {
         let final_run = finals().rfind(of_best).or_else(|| finals().next_back());
         let drift = drift::drift(rows);
         let is_drift = drift::is_shown(drift.as_ref());
+        let not_judged = drift.as_ref().filter(|_| is_drift).map(drift::words);
         let searched_score =
             |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
+        let limited_power_w = best.as_ref().and_then(|best| {
+            let at_search_n = found.filter(|found| **found != best.candidate).and_then(searched_score);
+            at_search_n.and_then(|score| score.limited_power_w).or(best.limited_power_w)
+        });
         let n = session.n.or(best.as_ref().map(|best| best.candidate.hpl.n));
         // What this host does says nothing of simulated nodes.
         let here = || rows.iter().filter(|row| row.engine != Row::SIMULATED);
@@ -154,20 +161,21 @@ impl Summary {
             failures,
             best_by_baseline: claims::by_baseline(rows, found, usual, objective),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
+            limited_power_w,
             higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
             taken_back: instead.and_then(|usual| taken_back(rows, usual, found, objective)),
             lead,
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
-            drift,
             most_stolen: here().filter_map(|row| row.steal_share).reduce(f64::max),
             clock_hz: range(here(), |row| row.clock_hz),
             gpu_clock_hz: range(here(), |row| row.gpu_clock_hz),
             gpu_temperature_c: rows.iter().filter_map(|row| row.gpu_temperature_c).reduce(f64::max),
             nodes_apart: NodesApart::new(rows),
             on_some_nodes: None,
+            drift,
             importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
-            importance_not_judged: is_drift.then_some("the machine's speed changed"),
+            importance_not_judged: not_judged,
             phases: None,
             power: None,
             energy_by_windows: EnergyByWindows::new(rows),
@@ -201,14 +209,6 @@ impl Summary {
     pub fn verified_run(&self) -> Option<&Row> {
         let best = at_target_n(&self.best.as_ref()?.candidate, &self.session);
         self.final_run.as_ref().filter(|row| row.passed && at_target_n(&row.candidate(), &self.session) == best)
-    }
-
-    /// The watts of the best that are compared with a power limit: at the N that is searched, where its final run was at another one.
-    pub fn limited_power_w(&self) -> Option<f64> {
-        let best = self.best.as_ref()?;
-        let target = at_target_n(&best.candidate, &self.session);
-        let searched = self.top.iter().find(|score| score.candidate == target && target != best.candidate);
-        searched.and_then(|score| score.limited_power_w).or(best.limited_power_w)
     }
 
     /// Its passed final run, else the last trial of the best.

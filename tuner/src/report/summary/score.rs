@@ -1,6 +1,7 @@
 //! The runs of each candidate, and what they say of it.
 
 use std::collections::HashMap;
+use std::f64::consts::FRAC_PI_2;
 
 use objectives::real::Extent;
 use serde::Serialize;
@@ -59,11 +60,13 @@ pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> 
     let own = at_n.iter().filter(|row| row.extent == Extent::Windows && row.candidate() == *candidate);
     let own: Vec<&&Row> = own.filter(|row| row.comparable_rate_gflops().is_some()).collect();
     let logs: Vec<f64> = own.iter().filter_map(|row| row.comparable_rate_gflops()).map(f64::ln).collect();
+    // The median of many scatters more than their mean.
+    let of_median = if logs.len() > 2 { FRAC_PI_2 } else { 1.0 };
     let inner = own.iter().filter_map(|row| row.estimated_sd).fold(0.0, f64::max);
     Some(Estimate {
         candidate: candidate.clone(),
         estimated_rate_gflops: (median(&logs)? + offset(&at_n)).exp(),
-        estimated_sd: (sample_sd(&logs).max(inner) / (logs.len() as f64).sqrt()).hypot(offset_sd(&at_n)),
+        estimated_sd: (sample_sd(&logs).max(inner) * (of_median / logs.len() as f64).sqrt()).hypot(offset_sd(&at_n)),
         trials: own.iter().map(|row| row.trial).collect(),
     })
 }

@@ -93,6 +93,24 @@ fn a_failed_residual_never_ranks() {
 }
 
 #[test]
+fn a_final_run_that_failed_is_not_called_lack_of_time() {
+    let baseline = HplParams::baseline(1000, 1, 2).nb;
+    let mut rows = vec![Row { strategy: Identity::BASELINE.into(), ..run(0, baseline, 10.0, None) }];
+    rows.push(run(1, 192, 20.0, None));
+    let detail = Some("the residual is 99".to_owned());
+    rows.push(Row { strategy: Identity::FINAL.into(), failure_detail: detail, ..failed(2, Outcome::Residual) });
+    let mut summary = Summary::new(&session(), &rows);
+    summary.closing = super::super::closing::closing(&summary, "runs/x");
+    let text = table::summary(&summary, None) + &summary.closing.join("\n");
+    assert!(
+        text.contains("not measured: the final run, after which it is measured, failed: the residual is 99"),
+        "{text}"
+    );
+    assert!(text.contains("Next: the final run failed, the residual is 99; the best is not verified"), "{text}");
+    assert!(!text.contains("no time was left") && !text.contains("leaves time for one"), "{text}");
+}
+
+#[test]
 fn the_ratio_is_that_of_the_best_at_the_target_n() {
     let baseline = HplParams::baseline(1000, 1, 2).nb;
     let mut rows = vec![Row { strategy: Identity::BASELINE.into(), ..run(0, baseline, 10.0, None) }];
