@@ -71,7 +71,7 @@ pub(crate) fn surveyed(
     let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
     if answered != wanted {
         return Err(bad_input(format!(
-            "{line}: {answered} of {wanted} ranks answered; let the launcher start as many as asked for"
+            "{line}: {answered} of {wanted} ranks answered; let the launcher start all of them, for hpl-tune survey as many as --ranks says"
         )));
     }
     if let Some(rank) = found.ranks.iter().find(|rank| !answers(rank, wanted)) {
