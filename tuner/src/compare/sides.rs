@@ -146,10 +146,11 @@ pub fn sides<'a>(a: &'a Source, b: &'a Source) -> Result<[Side<'a>; 2], NoSides>
         (runs >= RUNS_TO_JUDGE, whole, runs, n)
     };
     let [of_a, of_b] = pairs.max_by_key(worth).ok_or_else(|| NoSides::Apart { a: listed(a), b: listed(b) })?;
-    let wrong =
-        |source, other: &Side<'_>| other.first().map_or(0, |run| Side::new(source, &run.candidate, run.extent).wrong);
-    let is_same = of_a.first().map(|run| &run.candidate) == of_b.first().map(|run| &run.candidate);
-    let [wrong_a, wrong_b] = if is_same { [0, 0] } else { [wrong(a, &of_b), wrong(b, &of_a)] };
+    let wrong_of = |other: &Side<'_>, own: &Side<'_>| {
+        let other = other.first().filter(|run| own.first().is_some_and(|own| own.candidate != run.candidate));
+        other.map_or(0, |run| Side::new(own.source, &run.candidate, run.extent).wrong)
+    };
+    let [wrong_a, wrong_b] = [wrong_of(&of_b, &of_a), wrong_of(&of_a, &of_b)];
     Ok([Side { wrong_of_other: wrong_a, ..of_a }, Side { wrong_of_other: wrong_b, ..of_b }])
 }
 

@@ -110,7 +110,7 @@ impl Acceptance {
     /// Judges the nodes `found`, a rank of `threads` threads on each, which made HPL runs of order `n`.
     pub(crate) fn new(found: &[RankSurvey], n: usize, threads: usize, tolerance: f64) -> Self {
         let rates: Vec<f64> = found.iter().map(rate).collect();
-        let typical_gflops = upper_median(&rates).unwrap_or(0.0);
+        let typical_gflops = summary(&rates).median;
         let off: Vec<f64> = rates.iter().map(|rate| (rate / typical_gflops - 1.0).abs()).collect();
         let typical = Typical::new(found, typical_gflops);
         let mut nodes: Vec<NodeFound> = found.iter().map(|rank| typical.judge(rank, tolerance)).collect();
@@ -186,8 +186,10 @@ struct Typical {
 
 impl Typical {
     fn new(found: &[RankSurvey], rate_gflops: f64) -> Self {
-        let middle =
-            |of: &dyn Fn(&RankSurvey) -> Option<f64>| upper_median(&found.iter().filter_map(of).collect::<Vec<_>>());
+        let middle = |of: &dyn Fn(&RankSurvey) -> Option<f64>| {
+            let values: Vec<f64> = found.iter().filter_map(of).collect();
+            (!values.is_empty()).then(|| summary(&values).median)
+        };
         let mut by_rate: Vec<&RankSurvey> = found.iter().collect();
         by_rate.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         // Of two that are as common, that of the faster node.
@@ -283,13 +285,6 @@ fn links(rank: &RankSurvey) -> impl Iterator<Item = f64> {
 
 fn fastest_link(rank: &RankSurvey) -> Option<f64> {
     links(rank).reduce(f64::max)
-}
-
-/// The value in the middle, of an even number the larger of the two.
-fn upper_median(values: &[f64]) -> Option<f64> {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// What equal shares reach on `nodes`.

@@ -37,15 +37,11 @@ fn explored(rows: &[Row]) -> HashSet<u64> {
     by_candidate(rows.iter()).iter().filter_map(|(_, runs)| first(runs)).collect()
 }
 
-/// What a drift that is shown says, as a clause.
-pub(super) fn words(drift: &Ratio) -> &'static str {
-    match drift.interval {
+/// What a drift that makes runs of different times differ says, as a clause; `None` where there is none.
+pub(super) fn shown(drift: Option<&Ratio>) -> Option<&'static str> {
+    let drift = drift.filter(|drift| !STEADY.contains(&drift.median))?;
+    Some(match drift.interval {
         Some([low, high]) if !(low..=high).contains(&1.0) => "the machine's speed changed",
         _ => "the machine's speed may have changed",
-    }
-}
-
-/// Whether the drift is one that makes runs of different times differ.
-pub(super) fn is_shown(drift: Option<&Ratio>) -> bool {
-    drift.is_some_and(|drift| !STEADY.contains(&drift.median))
+    })
 }

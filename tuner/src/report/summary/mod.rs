@@ -137,8 +137,7 @@ impl Summary {
         let of_best = |row: &&Row| row.passed && Some(&at_target_n(&row.candidate(), session)) == found;
         let final_run = finals().rfind(of_best).or_else(|| finals().next_back());
         let drift = drift::drift(rows);
-        let is_drift = drift::is_shown(drift.as_ref());
-        let not_judged = drift.as_ref().filter(|_| is_drift).map(drift::words);
+        let importance_not_judged = drift::shown(drift.as_ref());
         let searched_score =
             |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
         let limited_power_w = best.as_ref().and_then(|best| {
@@ -174,8 +173,12 @@ impl Summary {
             nodes_apart: NodesApart::new(rows),
             on_some_nodes: None,
             drift,
-            importance: if is_drift { Vec::new() } else { importance(&of_search(session, rows)) },
-            importance_not_judged: not_judged,
+            importance: if importance_not_judged.is_some() {
+                Vec::new()
+            } else {
+                importance(&of_search(session, rows))
+            },
+            importance_not_judged,
             phases: None,
             power: None,
             energy_by_windows: EnergyByWindows::new(rows),
