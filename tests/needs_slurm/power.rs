@@ -67,9 +67,9 @@ fn with_counters<T>(tree: &Path, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A session in `folder` of runs of seconds, with the sensors of `tree`.
+/// A session in `folder` of runs of several seconds, as readings have to cover their core phases, with the sensors of `tree`.
 fn measured(folder: &Path, tree: &Path, more: &str) -> String {
-    let words = session(folder, "50s").replace("--n 3000", "--n 5000");
+    let words = session(folder, "50s").replace("--n 3000", "--n 9000");
     format!("{words} --power-root {}/{{node}} {more}", tree.display())
 }
 
@@ -108,7 +108,14 @@ fn the_power_of_all_nodes_is_that_of_a_run() {
             let source = row.power_source.as_deref().unwrap();
             assert_eq!(source, "powercap package-0; not Green500 grade; of all 2 nodes");
         }
-        assert!(read.iter().any(|row| row.gflops_per_w.is_some()), "{read:?}");
+        // Readings are half a second apart: how much of a core phase they cover is a matter of its length and of chance.
+        let covered: Vec<f64> = read.iter().filter_map(|row| row.power_coverage).collect();
+        println!("shares of core phases that were read: {covered:.2?}");
+        for row in &read {
+            let enough = row.power_coverage.is_some_and(|share| share >= 0.8);
+            let expected = row.rate_gflops.filter(|_| enough).zip(row.power_w).map(|(rate, watts)| rate / watts);
+            assert_eq!(row.gflops_per_w, expected, "{row:?}");
+        }
         let records = records(&folder);
         let sampler_s: f64 = records.iter().map(|record| record.sampler_cpu_s).sum();
         let sampled_s: f64 = records.iter().map(|record| record.sampled_s).sum();
