@@ -48,6 +48,11 @@ impl Objective {
         self.power_limit_w().is_none_or(|limit| watts <= limit as f64)
     }
 
+    /// The same without its power limit.
+    pub fn unlimited(self) -> Self {
+        if self.power_limit_w().is_some() { Self::Gflops } else { self }
+    }
+
     /// Its value of a passed run; `None` where the run did not pass, its power was not read, or is above the limit.
     pub fn value<R: Finished>(self, row: &R) -> Option<f64> {
         let rate = row.comparable_rate_gflops()?;

@@ -204,10 +204,8 @@ pub(crate) fn importances(summary: &Summary) -> Option<String> {
 pub(crate) fn choice(summary: &Summary) -> Vec<String> {
     let by_baseline = &summary.best_by_baseline;
     let leads = summary.lead.map(|all| Leads { search: summary.session.lead_of_search, all });
-    let by_pairs = leads.and_then(|leads| {
-        let back = summary.taken_back.as_ref().map(|back| back.words(leads));
-        back.or_else(|| in_spite_of_pairs(by_baseline, leads))
-    });
+    let back = summary.taken_back.as_ref().and_then(|back| back.words(leads));
+    let by_pairs = back.or_else(|| in_spite_of_pairs(by_baseline, leads?));
     let higher = summary.higher.as_ref().map(|higher| higher.words(by_baseline));
     by_pairs.into_iter().chain(higher).collect()
 }

@@ -6,6 +6,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
+use objectives::real::Extent;
 use space::Candidate;
 use space::stats::{median, squared_deviations};
 
@@ -44,13 +45,14 @@ pub fn verified<R: Finished>(rows: &[R], n: usize) -> Option<Candidate> {
 }
 
 /// Values of the objective of `a` and `b` from what ran after the choice: from the rounds that have both, a run of the baseline with the runs
-/// right after it that name it, and from pairs of both in one process.
+/// right after it that name it, and from pairs of both in one process. Below a power limit these are rates: whether a candidate keeps the
+/// limit is a matter of all its runs, see [`power_w`].
 pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective: Objective) -> Vec<(f64, f64)> {
     let (_, after) = at_choice(rows);
     let of_round = |first: &R| {
         let in_round = |row: &&R| row.trial() == first.trial() || row.paired_with() == Some(first.trial());
         let round: Vec<&R> = after.iter().filter(in_round).filter(|row| row.extent() == first.extent()).collect();
-        let value = |of: &Candidate| objective.value(*round.iter().find(|row| row.is_of(of))?);
+        let value = |of: &Candidate| objective.unlimited().value(*round.iter().find(|row| row.is_of(of))?);
         Some((value(a)?, value(b)?))
     };
     let of_pair = |row: &R| {
@@ -72,17 +74,50 @@ pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective:
     after.iter().filter(compared).filter_map(values).collect()
 }
 
+/// The watts of a candidate that are compared with a power limit: the median of its passed whole runs, else of what its windows predict.
+pub fn power_w<R: Finished>(rows: &[R], candidate: &Candidate) -> Option<f64> {
+    let of_extent = |extent: Extent| {
+        let own = rows.iter().filter(|row| row.passed() && row.extent() == extent && row.is_of(candidate));
+        median(&own.filter_map(limited_power_w).collect::<Vec<_>>())
+    };
+    of_extent(Extent::Whole).or_else(|| of_extent(Extent::Windows))
+}
+
+/// Why the choice is taken back: the baseline is the best.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TakesBack {
+    /// All that is known of their values is in favour of the baseline.
+    Ahead(Lead),
+    /// What was verified takes so many watts, more than the power limit, which the baseline keeps.
+    WithinLimit(f64),
+}
+
+/// Whether and why the choice is taken back, as [`lead`] has it; never for a baseline that is above the power limit.
+pub fn takes_back<R: Finished>(
+    rows: &[R],
+    baseline: &Candidate,
+    objective: Objective,
+    search: Option<Lead>,
+) -> Option<TakesBack> {
+    let verified = verified(rows, baseline.hpl.n).filter(|verified| verified != baseline)?;
+    if objective.power_limit_w().is_some() {
+        let keeps = power_w(rows, baseline).is_some_and(|watts| objective.allows(watts));
+        let above = power_w(rows, &verified).filter(|watts| !objective.allows(*watts));
+        match above {
+            _ if !keeps => return None,
+            Some(watts) => return Some(TakesBack::WithinLimit(watts)),
+            None => {}
+        }
+    }
+    lead(rows, baseline, objective, search).filter(Lead::is_behind).map(TakesBack::Ahead)
+}
+
 /// How far what was verified is ahead of the baseline by the pairs after the choice together with `search`, what the runs of the search
-/// say of it; `None` before the first pair, where it is the baseline, and where that is above the power limit. Either alone is wrong too
-/// often: few pairs by their noise, the search by the luck of single runs, such as the baseline's on memory that is used for the first time.
+/// say of it; `None` before the first pair, and where it is the baseline. Either alone is wrong too often: few pairs by their noise, the
+/// search by the luck of single runs, such as the baseline's on memory that is used for the first time.
 pub fn lead<R: Finished>(rows: &[R], baseline: &Candidate, objective: Objective, search: Option<Lead>) -> Option<Lead> {
     let verified = verified(rows, baseline.hpl.n).filter(|verified| verified != baseline)?;
     let pairs = in_turn(rows, &verified, baseline, objective);
-    let of_baseline = rows.iter().filter(|row| row.is_of(baseline));
-    let powers: Vec<f64> = of_baseline.filter_map(limited_power_w).collect();
-    if median(&powers).is_some_and(|watts| !objective.allows(watts)) {
-        return None;
-    }
     let search = search.filter(|lead| lead.mean.is_finite() && lead.sd > 0.0 && lead.pair_sd > 0.0);
     let unknown = (pairs.len() >= PAIRS_TO_JUDGE).then_some(UNKNOWN);
     with_pairs(search.or(unknown)?, pairs.iter().map(|(best, baseline)| best / baseline))
@@ -204,9 +239,9 @@ pub(crate) mod tests {
         assert_eq!(with_pairs(AHEAD, [f64::NAN, 0.0].into_iter()), None);
     }
 
-    /// Whether all that is known is in favour of the baseline.
+    /// Whether the baseline is the best.
     fn back(rows: &[Row], objective: Objective, search: Option<Lead>) -> bool {
-        lead(rows, &baseline(), objective, search).is_some_and(|lead| lead.is_behind())
+        takes_back(rows, &baseline(), objective, search).is_some()
     }
 
     #[test]
@@ -225,17 +260,41 @@ pub(crate) mod tests {
         }
     }
 
-    /// It keeps the limit in one round only, in which it is faster.
+    /// Rounds with these watts of the default and of the verified one in each, of which that with more than 120 W is above the limit.
+    fn with_watts(verified: f64, watts: &[(f64, f64)]) -> Vec<Row> {
+        let mut rows = with_rounds(&vec![(10.0, 8.0, verified); watts.len()]);
+        rows[..3].iter_mut().for_each(|row| row.passed = row.strategy == Identity::FINAL);
+        for (round, &(default, best)) in rows[3..].chunks_mut(3).zip(watts) {
+            round.iter_mut().for_each(|row| row.run_power_w = Some(if row.nb == BASELINE { default } else { best }));
+        }
+        rows
+    }
+
+    const WITHIN: Objective = Objective::GflopsWithin { power_limit_w: 120 };
+
+    /// Its median decides, not the one round in which it keeps the limit.
     #[test]
     fn a_default_above_the_power_limit_takes_nothing_back() {
-        let within = Objective::GflopsWithin { power_limit_w: 120 };
-        let mut rows = with_rounds(&[(10.0, 8.0, 9.0); 3]);
-        let of_default: Vec<usize> = (0..rows.len()).filter(|&at| rows[at].nb == BASELINE).collect();
-        let set = |rows: &mut [Row], at: usize, watts: f64| rows[at].run_power_w = Some(watts);
-        (0..rows.len()).for_each(|at| set(&mut rows, at, 100.0));
-        assert!(back(&rows, within, Some(AHEAD)), "all keep it");
-        of_default[..of_default.len() - 1].iter().for_each(|&at| set(&mut rows, at, 150.0));
-        assert!(!back(&rows, within, Some(AHEAD)));
+        let back =
+            |default: [f64; 3]| back(&with_watts(9.0, &default.map(|watts| (watts, 100.0))), WITHIN, Some(AHEAD));
+        assert!(back([100.0; 3]), "both keep it");
+        assert!(back([100.0, 150.0, 100.0]) && !back([150.0, 100.0, 150.0]));
+    }
+
+    #[test]
+    fn a_choice_above_the_power_limit_gives_way_to_a_default_that_keeps_it() {
+        let faster = |watts: [(f64, f64); 3]| takes_back(&with_watts(11.0, &watts), &baseline(), WITHIN, Some(AHEAD));
+        assert_eq!(faster([(100.0, 110.0); 3]), None);
+        assert_eq!(faster([(100.0, 130.0), (100.0, 110.0), (100.0, 131.0)]), Some(TakesBack::WithinLimit(130.0)));
+        assert_eq!(faster([(125.0, 130.0); 3]), None, "neither keeps it");
+        assert_eq!(takes_back(&with_watts(11.0, &[(100.0, 130.0); 3]), &baseline(), RATE, Some(AHEAD)), None);
+    }
+
+    /// A ratio of those pairs alone whose runs keep the limit would be one of selected runs.
+    #[test]
+    fn all_pairs_below_a_power_limit_count() {
+        let rows = with_watts(11.0, &[(100.0, 110.0), (100.0, 121.0), (121.0, 110.0)]);
+        assert_eq!(in_turn(&rows, &verified(&rows, 1000).unwrap(), &baseline(), WITHIN).len(), 3);
     }
 
     /// The verified one is faster in each round and takes more power than that is worth.

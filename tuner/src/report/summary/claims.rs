@@ -9,7 +9,7 @@ use super::score::Score;
 use crate::record::lead::Lead;
 use crate::record::session::{ExpertChoice, Session};
 use crate::record::{Finished, Identity, Objective, Row};
-use crate::search::rounds;
+use crate::search::rounds::{self, TakesBack};
 
 /// The best beside another configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,6 +69,9 @@ pub(super) fn by_baseline(
         (Some(best), Some(baseline)) if best == baseline => return Comparison::Same { best_is: "the default" },
         (Some(best), Some(baseline)) => (best, baseline),
     };
+    if let Some(why) = above_limit(rows, [(best, "the best"), (baseline, "the default")], objective) {
+        return Comparison::not_measured(&why);
+    }
     match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured(&never_passed(rows, |row| row.is_of(baseline)).map_or_else(
@@ -78,14 +81,20 @@ pub(super) fn by_baseline(
     }
 }
 
+/// Why two are not compared although they ran: one of them is above the power limit.
+fn above_limit(rows: &[Row], two: [(&Candidate, &str); 2], objective: Objective) -> Option<String> {
+    let limit = objective.power_limit_w()?;
+    two.into_iter().find_map(|(candidate, name)| {
+        let watts = rounds::power_w(rows, candidate).filter(|watts| !objective.allows(*watts))?;
+        Some(format!("{name} takes {} W, above the power limit of {limit} W", digits(watts)))
+    })
+}
+
 /// Why two were not compared after the choice; `short` of time, where that is the reason.
 fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], objective: Objective, short: &str) -> String {
     let ran = || !rounds::in_turn(rows, best, other, Objective::Gflops).is_empty();
     let is_final = |row: &Row| row.strategy == Identity::FINAL;
     match objective {
-        Objective::GflopsWithin { power_limit_w } if ran() => {
-            format!("no pair kept the power limit of {power_limit_w} W")
-        }
         Objective::GflopsPerWatt if ran() => "the power of no pair was read".to_owned(),
         _ if !rows.iter().any(is_final) => "there was no final run, after which it is measured".to_owned(),
         _ => match never_passed(rows, is_final) {
@@ -123,6 +132,9 @@ pub(super) fn by_expert(
         (Some(best), Some(expert)) if best == expert => return Comparison::Same { best_is: "the expert's" },
         (Some(best), Some(expert)) => (best, expert),
     };
+    if let Some(why) = above_limit(rows, [(best, "the best"), (expert, "the expert's")], session.objective) {
+        return Comparison::not_measured(&why);
+    }
     if let Some(ratio) = paired_ratio(&rounds::in_turn(rows, best, expert, session.objective)) {
         return Comparison::Measured { ratio };
     }
@@ -201,28 +213,63 @@ pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, leads: Leads) -> Optio
     (ratio.median < 1.0 && !leads.all.is_behind()).then(against)
 }
 
-/// A choice that the pairs after it have taken back.
+/// A choice that was taken back after the final run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TakenBack {
     /// What the final run had verified.
     pub candidate: Candidate,
-    /// It by the default in the pairs after that run.
-    pub by_baseline: Ratio,
+    /// It by the default in the pairs after that run; `None` without one.
+    pub by_baseline: Option<Ratio>,
+    /// Its watts, where these are above the power limit and those of the default are not.
+    pub above_limit_w: Option<f64>,
     /// Whether the default is the best now; without a whole run of it there is nothing to show.
     pub default_is_best: bool,
 }
 
 impl TakenBack {
+    /// The choice that was taken back for `baseline`; `best`: the candidate that is best now, at the N of the search.
+    pub(super) fn new(
+        rows: &[Row],
+        baseline: &Candidate,
+        why: TakesBack,
+        best: Option<&Candidate>,
+        objective: Objective,
+    ) -> Option<Self> {
+        let candidate = rounds::verified(rows, baseline.hpl.n)?;
+        Some(Self {
+            by_baseline: paired_ratio(&rounds::in_turn(rows, &candidate, baseline, objective)),
+            candidate,
+            above_limit_w: match why {
+                TakesBack::WithinLimit(watts) => Some(watts),
+                TakesBack::Ahead(_) => None,
+            },
+            default_is_best: best == Some(baseline),
+        })
+    }
+
     /// What happened, in one sentence.
-    pub(crate) fn words(&self, leads: Leads) -> String {
-        let (ratio, leads) = (ratio_in_words(&self.by_baseline), leads.words());
-        if self.default_is_best {
-            return format!(
-                "the candidate chosen before the final run is {ratio} of the default in pairs after it; {leads}: the default is best"
-            );
+    pub(crate) fn words(&self, leads: Option<Leads>) -> Option<String> {
+        if let Some(watts) = self.above_limit_w {
+            let watts = digits(watts);
+            return Some(if self.default_is_best {
+                format!(
+                    "the candidate chosen before the final run takes {watts} W, more than the power limit, which the default keeps: the default is best"
+                )
+            } else {
+                format!(
+                    "the best takes {watts} W, more than the power limit, which the default keeps; no whole run of that was made in the time left"
+                )
+            });
         }
-        format!(
-            "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left; {leads}"
-        )
+        let (ratio, leads) = (ratio_in_words(self.by_baseline.as_ref()?), leads?.words());
+        Some(if self.default_is_best {
+            format!(
+                "the candidate chosen before the final run is {ratio} of the default in pairs after it; {leads}: the default is best"
+            )
+        } else {
+            format!(
+                "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left; {leads}"
+            )
+        })
     }
 }

@@ -8,10 +8,10 @@ use serde_json::Value;
 use space::Candidate;
 
 use super::importance::{Importance, importance};
-use super::stats::{Ratio, paired_ratio};
+use super::stats::Ratio;
 use crate::record::lead::Lead;
 use crate::record::session::Session;
-use crate::record::{Identity, Objective, Outcome, Row};
+use crate::record::{Identity, Outcome, Row};
 use crate::search::rounds;
 
 mod claims;
@@ -127,7 +127,10 @@ impl Summary {
         };
         let baseline = rounds::baseline(rows);
         let lead = baseline.as_ref().and_then(|usual| rounds::lead(rows, usual, objective, session.lead_of_search));
-        let instead = baseline.as_ref().filter(|_| lead.is_some_and(|lead| lead.is_behind()));
+        let back = baseline
+            .as_ref()
+            .and_then(|usual| Some((usual, rounds::takes_back(rows, usual, objective, session.lead_of_search)?)));
+        let instead = back.map(|(usual, _)| usual);
         let best = best(session, rows, &scores, instead);
         let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
         let (found, usual) = (at_search_n.as_ref(), baseline.as_ref());
@@ -140,10 +143,7 @@ impl Summary {
         let importance_not_judged = drift::shown(drift.as_ref());
         let searched_score =
             |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
-        let limited_power_w = best.as_ref().and_then(|best| {
-            let at_search_n = found.filter(|found| **found != best.candidate).and_then(searched_score);
-            at_search_n.and_then(|score| score.limited_power_w).or(best.limited_power_w)
-        });
+        let power_w = |best: &Score| rounds::power_w(rows, found?).or(best.limited_power_w);
         let n = session.n.or(best.as_ref().map(|best| best.candidate.hpl.n));
         // What this host does says nothing of simulated nodes.
         let here = || rows.iter().filter(|row| row.engine != Row::SIMULATED);
@@ -160,9 +160,9 @@ impl Summary {
             failures,
             best_by_baseline: claims::by_baseline(rows, found, usual, objective),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
-            limited_power_w,
+            limited_power_w: best.as_ref().and_then(power_w),
             higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
-            taken_back: instead.and_then(|usual| taken_back(rows, usual, found, objective)),
+            taken_back: back.and_then(|(usual, why)| TakenBack::new(rows, usual, why, found, objective)),
             lead,
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
@@ -236,13 +236,6 @@ fn best(session: &Session, rows: &[Row], scores: &[Score], instead: Option<&Cand
     let instead = instead.cloned().and_then(whole);
     let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
     instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
-}
-
-/// The choice that was taken back for `baseline`; `best`: the candidate that is best now, at the N of the search.
-fn taken_back(rows: &[Row], baseline: &Candidate, best: Option<&Candidate>, objective: Objective) -> Option<TakenBack> {
-    let candidate = rounds::verified(rows, baseline.hpl.n)?;
-    let pairs = rounds::in_turn(rows, &candidate, baseline, objective);
-    Some(TakenBack { candidate, by_baseline: paired_ratio(&pairs)?, default_is_best: best == Some(baseline) })
 }
 
 /// Takes the parameters that only our engine has out of every candidate of a report.

@@ -66,3 +66,27 @@ fn by_gflops_per_watt_the_most_efficient_is_best() {
     assert!(table::summary(&found, None).starts_with("Objective     GFLOPS/W"), "{}", table::summary(&found, None));
     assert_eq!(found.higher, None, "a higher rate is no reason");
 }
+
+/// The default takes 100 W, the verified one more; no run of either is left out of the ratio for its own reading.
+#[test]
+fn below_a_power_limit_each_candidate_is_judged_by_its_median() {
+    let of = |default: f64, verified: [f64; 2]| {
+        let (session, mut rows) = session_with_rounds(&[(10.0, 8.0, 11.0); 2]);
+        let session = Session { objective: Objective::GflopsWithin { power_limit_w: 120 }, ..session };
+        rows.iter_mut().for_each(|row| row.power_w = Some(default));
+        let own = rows.iter_mut().filter(|row| row.nb == 192 && row.strategy != Identity::FINAL);
+        own.zip(verified.into_iter().cycle()).for_each(|(row, watts)| row.power_w = Some(watts));
+        let found = Summary::new(&session, &rows);
+        let said = table::summary(&found, None).split_whitespace().collect::<Vec<_>>().join(" ");
+        (found, said)
+    };
+    let (found, said) = of(100.0, [110.0, 125.0]);
+    assert_eq!(found.best.unwrap().candidate.hpl.nb, 192);
+    assert!(said.contains("Best/default 1.1") && said.contains("(2 pairs, too few for an interval)"), "{said}");
+    let (found, said) = of(100.0, [124.0, 125.0]);
+    assert_eq!((found.best.unwrap().candidate.hpl.nb, found.taken_back.unwrap().above_limit_w), (128, Some(124.5)));
+    assert!(said.contains("takes 124.5 W, more than the power limit, which the default keeps: the default is best"));
+    let (found, said) = of(130.0, [110.0, 112.0]);
+    assert_eq!(found.best.unwrap().candidate.hpl.nb, 192);
+    assert!(said.contains("the default takes 130.0 W, above the power limit of 120 W"), "{said}");
+}

@@ -9,12 +9,11 @@ use objectives::real::Extent;
 use space::Candidate;
 
 use super::{FINAL_SHARE, Setup, View};
-use crate::record::lead::Lead;
 use crate::record::{Finished, Identity, PlannedTrial};
 use crate::search::cost::CostEstimate;
 use crate::search::history::NO_CHANCE;
 use crate::search::model_prior;
-use crate::search::rounds::{self, PAIRS_TO_JUDGE};
+use crate::search::rounds::{self, PAIRS_TO_JUDGE, TakesBack};
 use crate::search::strategy::bayes;
 
 /// Share of the budget that is kept for rounds, at most: for as many as an interval needs, where they fit; and for rounds of pairs in one
@@ -35,12 +34,10 @@ impl<R: Finished> View<'_, R> {
         if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
-            let is_back = || self.lead().is_some_and(|lead| lead.is_behind());
+            let is_back = || self.takes_back().is_some();
             let verified = rounds::verified(self.rows, n)?;
             let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
-            return due.then(|| {
-                self.whole(self.setup.baseline.clone(), "the default, faster in the pairs after the final run")
-            });
+            return due.then(|| self.whole(self.setup.baseline.clone(), "the default, better after the final run"));
         }
         if finals.nth(1).is_some() {
             return None;
@@ -104,9 +101,9 @@ impl<R: Finished> View<'_, R> {
         tries.peek().is_some() && tries.all(|row| !row.passed())
     }
 
-    /// How far what was verified is ahead of the baseline by search and rounds.
-    fn lead(&self) -> Option<Lead> {
-        rounds::lead(self.rows, self.setup.baseline, self.setup.objective, self.lead_of_search)
+    /// Whether search and rounds take the choice back.
+    fn takes_back(&self) -> Option<TakesBack> {
+        rounds::takes_back(self.rows, self.setup.baseline, self.setup.objective, self.lead_of_search)
     }
 
     /// Whether one more round, or the rest of the one under way, can come before a whole run of the baseline, and is of use.
@@ -129,7 +126,11 @@ impl<R: Finished> View<'_, R> {
         let other = if verified == self.setup.baseline { self.setup.expert } else { Some(self.setup.baseline) };
         let rounds = other
             .map_or(PAIRS_TO_JUDGE, |other| rounds::in_turn(self.rows, verified, other, self.setup.objective).len());
-        let is_clear = || self.lead().is_some_and(|lead| lead.mean < -lead.sd);
+        let is_clear = || match self.takes_back() {
+            Some(TakesBack::Ahead(lead)) => lead.mean < -lead.sd,
+            Some(TakesBack::WithinLimit(_)) => true,
+            None => false,
+        };
         rounds >= PAIRS_TO_JUDGE && (self.setup.until_gain.is_some() || is_clear())
     }
 
