@@ -187,7 +187,13 @@ mod tests {
             };
             let gbytes_per_s = gbytes_per_s[level];
             let alone = (rank.min(other) == 0).then_some(gbytes_per_s * if level == 2 { 4.0 } else { 1.0 });
-            LinkSurvey { other, latency_s: 1e-6 * (1 + level) as f64, gbytes_per_s, alone_gbytes_per_s: alone }
+            LinkSurvey {
+                other,
+                latency_s: 1e-6 * (1 + level) as f64,
+                gbytes_per_s,
+                spread: 0.0,
+                alone_gbytes_per_s: alone,
+            }
         };
         let rank = |rank: usize| RankSurvey {
             rank,

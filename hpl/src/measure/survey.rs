@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use space::stats::summary;
+use space::stats::{MedianSpread, summary};
 use space::{Candidate, EngineParams, HplParams, Weights, flops};
 
 use crate::Error;
@@ -44,7 +44,9 @@ pub struct LinkSurvey {
     /// Bandwidth in GB/s of messages that are packed, sent and unpacked, median over round trips, while all pairs at this
     /// distance exchange messages.
     pub gbytes_per_s: f64,
-    /// The same while the other pairs wait; measured for rank 0.
+    /// (Third − first quartile) / median of these round trips.
+    pub spread: f64,
+    /// The same bandwidth while the other pairs wait; measured for rank 0.
     pub alone_gbytes_per_s: Option<f64>,
 }
 
@@ -152,27 +154,54 @@ pub(crate) fn survey<C: Comm>(
     })
 }
 
-/// The links of this rank to its partners.
+/// The links of this rank to its partners. Each repeat goes over all links, so that what disturbs for a moment is in one repeat of a link, and its
+/// spread shows it.
 fn links<C: Comm>(comm: &C, repeats: usize) -> Result<Vec<LinkSurvey>, PeerGone> {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let mut links = Vec::new();
-    for distance in distances(ranks) {
-        let other = partner(rank, distance, ranks);
-        comm.barrier()?;
-        let mut link = None;
-        if let Some(other) = other {
-            let latency_s = latency(comm, other, rank < other, repeats)?;
-            let gbytes_per_s = bandwidth(comm, other, rank < other, repeats)?;
-            link = Some(LinkSurvey { other, latency_s, gbytes_per_s, alone_gbytes_per_s: None });
+    let mut links: Vec<(usize, LinkTimes)> = partners(rank, ranks).map(|other| (other, LinkTimes::default())).collect();
+    let mut data = vec![1.0; WORDS];
+    // The first repeat includes the allocation of buffers.
+    for repeat in 0..=repeats {
+        for distance in distances(ranks) {
+            let other = partner(rank, distance, ranks);
+            let mut link = links.iter_mut().find(|(found, _)| Some(*found) == other);
+            comm.barrier()?;
+            if let Some((other, times)) = &mut link {
+                let latency_s = latency(comm, *other, rank < *other)?;
+                let rate = bandwidth(comm, *other, rank < *other, &mut data)?;
+                if repeat > 0 {
+                    times.latency_s.push(latency_s);
+                    times.gbytes_per_s.push(rate);
+                }
+            }
+            comm.barrier()?;
+            if let Some((other, times)) = link.filter(|(other, _)| rank.min(*other) == 0) {
+                let rate = bandwidth(comm, *other, rank == 0, &mut data)?;
+                if repeat > 0 {
+                    times.alone_gbytes_per_s.push(rate);
+                }
+            }
         }
-        comm.barrier()?;
-        if let Some(link) = link.as_mut().filter(|link| rank.min(link.other) == 0) {
-            link.alone_gbytes_per_s = Some(bandwidth(comm, link.other, rank == 0, repeats)?);
-        }
-        links.extend(link);
     }
     comm.barrier()?;
-    Ok(links)
+    Ok(links.into_iter().map(|(other, times)| times.link(other)).collect())
+}
+
+/// What the repeats of one link gave.
+#[derive(Default)]
+struct LinkTimes {
+    latency_s: Vec<f64>,
+    gbytes_per_s: Vec<f64>,
+    alone_gbytes_per_s: Vec<f64>,
+}
+
+impl LinkTimes {
+    fn link(&self, other: usize) -> LinkSurvey {
+        let MedianSpread { median: gbytes_per_s, spread } = summary(&self.gbytes_per_s);
+        let alone = Some(summary(&self.alone_gbytes_per_s).median).filter(|rate| *rate > 0.0);
+        let latency_s = summary(&self.latency_s).median;
+        LinkSurvey { other, latency_s, gbytes_per_s, spread, alone_gbytes_per_s: alone }
+    }
 }
 
 /// Rate of products on all threads of this rank at once, in GFLOP/s.
@@ -201,49 +230,44 @@ fn products(threads: usize, cores: &[usize], kernels: &dyn Kernels) -> Result<f6
     Ok((2 * m * n * k * PRODUCTS * threads) as f64 / time_s * 1e-9)
 }
 
-/// Time of a message of one word in seconds, median of the repeats.
-fn latency<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
+/// Time of a message of one word in seconds, the mean of some.
+fn latency<C: Comm>(comm: &C, other: usize, first: bool) -> Result<f64, PeerGone> {
     let word: Arc<Buffer> = Arc::new(Buffer::from(&[1.0][..]));
     let send = || comm.isend(other, TIMED, Arc::clone(&word), 0..1).wait();
-    let mut times = Vec::new();
-    for repeat in 0..=repeats {
-        let start = Instant::now();
-        for _ in 0..TRIPS {
-            if first {
-                send()?;
-            }
-            comm.irecv(other, TIMED, 1).wait()?;
-            if !first {
-                send()?;
-            }
+    let mut start = Instant::now();
+    for trip in 0..=TRIPS {
+        // In the first one a rank waits until the other one has come.
+        if trip == 1 {
+            start = Instant::now();
         }
-        if repeat > 0 {
-            times.push(start.elapsed().as_secs_f64() / (2 * TRIPS) as f64);
+        if first {
+            send()?;
+        }
+        comm.irecv(other, TIMED, 1).wait()?;
+        if !first {
+            send()?;
         }
     }
-    Ok(summary(&times).median)
+    Ok(start.elapsed().as_secs_f64() / (2 * TRIPS) as f64)
 }
 
-/// Bandwidth of message round trips in GB/s, median.
-fn bandwidth<C: Comm>(comm: &C, other: usize, first: bool, repeats: usize) -> Result<f64, PeerGone> {
-    let (mut data, mut rates) = (vec![1.0; WORDS], Vec::new());
+/// Bandwidth of one message round trip of `data` in GB/s.
+fn bandwidth<C: Comm>(comm: &C, other: usize, first: bool, data: &mut [f64]) -> Result<f64, PeerGone> {
     let send = |data: &[f64]| comm.isend(other, TIMED, Arc::new(Buffer::from(data)), 0..WORDS).wait();
-    // The first round trip includes the allocation of buffers.
-    for repeat in 0..=repeats {
+    let mut trip = || {
         let start = Instant::now();
         if first {
-            send(&data)?;
+            send(data)?;
         }
         data.copy_from_slice(&comm.irecv(other, TIMED, WORDS).wait()?);
         if !first {
-            send(&data)?;
+            send(data)?;
         }
-        // One round trip on both ranks.
-        if repeat > 0 {
-            rates.push(2.0 * 8.0 * WORDS as f64 / start.elapsed().as_secs_f64() * 1e-9);
-        }
-    }
-    Ok(summary(&rates).median)
+        Ok(start.elapsed().as_secs_f64())
+    };
+    // After one trip the next one is a whole one on both ranks.
+    trip()?;
+    Ok(2.0 * 8.0 * WORDS as f64 / trip()? * 1e-9)
 }
 
 #[cfg(test)]

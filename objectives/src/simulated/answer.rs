@@ -120,6 +120,7 @@ impl SimulatedCluster {
                 other,
                 latency_s: network.and_then(|layer| layer.alpha_s).unwrap_or(1e-6),
                 gbytes_per_s: network.map_or(10.0, |layer| 8e-9 / layer.beta_s_per_word),
+                spread: 0.0,
                 alone_gbytes_per_s: None,
             };
             RankSurvey {
