@@ -16,10 +16,7 @@ use crate::error::RecordError;
 use crate::record::parquet;
 use crate::record::{Finished, Identity, Outcome, PlannedTrial, ShortRow};
 use crate::search::model::SessionModel;
-use crate::search::schedule::{Due, Setup, View};
-
-/// Failures in a row after which something is wrong with the machine, not with a candidate.
-const FAILURES_TO_GIVE_UP: usize = 8;
+use crate::search::schedule::{Due, FAILURES_TO_GIVE_UP, Setup, View, nothing_works};
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +74,11 @@ impl Drive<'_> {
             if !lost.is_empty() {
                 return Ok(SessionEnd::NodesLost(lost));
             }
-            if !self.runner.store.has_final() && self.nothing_works() {
-                return Ok(SessionEnd::NothingWorks);
+            if !self.runner.store.has_final() && nothing_works(self.runner.store.rows()) {
+                if !self.runner.store.rows().iter().any(Finished::passed) {
+                    return Ok(SessionEnd::NothingWorks);
+                }
+                self.runner.progress.warn(&format!("the last {FAILURES_TO_GIVE_UP} trials failed: the search ends"));
             }
         }
         Ok(SessionEnd::Done)
@@ -138,13 +138,6 @@ impl Drive<'_> {
         };
         let ask = !store.final_passed() && store.rows().last().is_some_and(broke_off);
         if ask { (self.runner.lost)() } else { Vec::new() }
-    }
-
-    /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
-    fn nothing_works(&self) -> bool {
-        let slow = |row: &ShortRow| matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten);
-        let failed = |row: &&ShortRow| !row.passed() && !slow(row);
-        self.runner.store.rows().iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
     }
 }
 

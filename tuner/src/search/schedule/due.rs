@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 
 use super::View;
-use crate::record::{Finished, Identity, PlannedTrial};
+use crate::record::{Finished, Identity, Outcome, PlannedTrial};
 use crate::search::budget::CLOSING_S;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
@@ -21,12 +21,22 @@ pub struct Due {
     pub limit_s: f64,
 }
 
+/// Failures in a row after which something is wrong with the machine, not with a candidate.
+pub const FAILURES_TO_GIVE_UP: usize = 8;
+
+/// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
+pub fn nothing_works<R: Finished>(rows: &[R]) -> bool {
+    let slow = |row: &R| matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten);
+    let failed = |row: &&R| !row.passed() && !slow(row);
+    rows.iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
+}
+
 impl<R: Finished> View<'_, R> {
     /// What is due: a trial of the search as long as the time of the final run is kept, then the final run, of an order among
     /// `final_n`, then what follows it; `None` at the end. [`View::left_s`] is all of the time left.
     pub fn due(&self, final_n: RangeInclusive<usize>) -> Option<Due> {
         let search = Self { left_s: self.left_s - self.final_reserve_s(), ..*self };
-        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL);
+        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL) && !nothing_works(self.rows);
         if let Some(plan) = is_searching.then(|| search.next()).flatten() {
             let limit_s = search.limit_s(&plan);
             return Some(Due { plan, limit_s });
@@ -42,12 +52,68 @@ impl<R: Finished> View<'_, R> {
     /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
     fn final_due(&self, final_n: RangeInclusive<usize>) -> Option<Due> {
         let mut plan = self.final_plan()?;
-        plan.candidate.hpl.n = self.final_order(&plan.candidate, final_n, self.left_s)?;
+        let n = self.setup.domain.spec().n;
+        // A larger N may have had too little memory, or what else grows with it.
+        let larger_failed = self.rows.iter().any(|row| row.strategy() == Identity::FINAL && row.candidate().hpl.n > n);
+        let largest = if larger_failed { n.clamp(*final_n.start(), *final_n.end()) } else { *final_n.end() };
+        plan.candidate.hpl.n = self.final_order(&plan.candidate, *final_n.start()..=largest, self.left_s)?;
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
         let limit_s = match self.final_runs() {
             1 => self.left_s + CLOSING_S + GRACE_S,
             runs => self.left_s / f64::from(runs),
         };
         Some(Due { plan, limit_s })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{look, session};
+    use super::*;
+    use crate::record::Row;
+
+    /// What is due after the rows of a search, final runs that failed at these N and `more`.
+    fn due(failed: &[usize], more: &[Row]) -> Option<PlannedTrial> {
+        let done = session(|c| Some(20.0 + if c.hpl.nb == 128 { 0.0 } else { 1.0 }));
+        let search = done.iter().filter(|(plan, _)| plan.strategy != Identity::FINAL);
+        let mut rows: Vec<Row> = search.map(|(_, row)| row.clone()).collect();
+        let n = rows[0].n;
+        let final_run = done.last().unwrap().1.clone();
+        for &larger in failed {
+            let (trial, outcome) = (rows.len() as u64, Outcome::Crashed);
+            rows.push(Row { trial, passed: false, outcome, rate_gflops: None, n: n + larger, ..final_run.clone() });
+        }
+        rows.extend_from_slice(more);
+        look(&rows, 1e5, |view| view.due(n..=2 * n)).map(|due| due.plan)
+    }
+
+    #[test]
+    fn a_final_run_that_failed_is_tried_at_the_order_of_the_search_and_then_of_the_second_best() {
+        let second = due(&[512], &[]).unwrap();
+        let third = due(&[512, 0], &[]).unwrap();
+        let n = look(&[], 0.0, |view| view.setup.domain.spec().n);
+        assert_eq!(
+            [&second, &third].map(|plan| (plan.strategy.as_str(), plan.candidate.hpl.n)),
+            [(Identity::FINAL, n); 2]
+        );
+        assert_ne!(second.candidate, third.candidate);
+        assert_eq!(due(&[512, 0, 0], &[]), None);
+    }
+
+    /// It is the machine that fails then, and what has passed may still be verified.
+    #[test]
+    fn after_many_failures_in_a_row_the_final_run_is_due() {
+        let of = |outcome: Outcome| {
+            let failed = |trial: u64| Row {
+                trial: 900 + trial,
+                passed: false,
+                outcome,
+                rate_gflops: None,
+                ..session(|_| Some(20.0))[0].1.clone()
+            };
+            due(&[], &(0..FAILURES_TO_GIVE_UP as u64).map(failed).collect::<Vec<_>>()).unwrap().strategy
+        };
+        assert_eq!(of(Outcome::Crashed), Identity::FINAL);
+        assert_ne!(of(Outcome::TimedOut), Identity::FINAL);
     }
 }

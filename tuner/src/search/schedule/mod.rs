@@ -13,7 +13,7 @@ mod limits;
 use std::collections::HashSet;
 
 pub use after::rounds_s;
-pub use due::Due;
+pub use due::{Due, FAILURES_TO_GIVE_UP, nothing_works};
 use objectives::real::{Extent, PairRule};
 use space::dims::Point;
 use space::{Candidate, Candidates};
@@ -124,8 +124,11 @@ impl<R: Finished> View<'_, R> {
         self.fits(plan.expected_s + self.rounds_reserve_s()).then_some(plan)
     }
 
-    /// What the search proposes; `None` at its end.
+    /// What the search proposes; `None` at its end, which does not come before that of the design.
     fn proposed(&self) -> Option<PlannedTrial> {
+        if let Some(plan) = self.design() {
+            return Some(plan);
+        }
         match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
             Next::Search => self.explore(),
             Next::Again(leader) => {
@@ -243,17 +246,17 @@ impl<R: Finished> View<'_, R> {
         }
     }
 
-    /// What the design or the strategy proposes: a new point, or one again.
+    /// The next run of the design, where there is one.
+    fn design(&self) -> Option<PlannedTrial> {
+        let usual = self.setup.domain.point(self.setup.baseline).filter(|_| self.setup.designed)?;
+        let point = design::next(&self.ctx(), &usual)?;
+        let why = "the usual HPL.dat with one parameter changed";
+        Some(self.plan(self.setup.domain.candidate(&point), Identity::DESIGN, why))
+    }
+
+    /// What the strategy proposes: a new point, or one again.
     fn explore(&self) -> Option<PlannedTrial> {
-        let ctx = self.ctx();
-        if self.setup.designed
-            && let Some(point) =
-                self.setup.domain.point(self.setup.baseline).and_then(|usual| design::next(&ctx, &usual))
-        {
-            let why = "the usual HPL.dat with one parameter changed";
-            return Some(self.plan(self.setup.domain.candidate(&point), Identity::DESIGN, why));
-        }
-        let proposal = self.setup.strategy.ask(&ctx)?;
+        let proposal = self.setup.strategy.ask(&self.ctx())?;
         let mut plan =
             self.plan(self.setup.domain.candidate(&proposal.point), self.setup.strategy.name(), &proposal.why);
         plan.repeat_of = proposal.repeat_of;

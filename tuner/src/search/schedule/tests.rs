@@ -67,7 +67,7 @@ pub(crate) fn spec() -> DomainSpec {
 }
 
 /// Runs a session in which a candidate reaches `rate` GFLOP/s, `None` for one that fails; its rows with their plans.
-fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(PlannedTrial, Row)> {
+pub(super) fn session(rate: impl Fn(&Candidate) -> Option<f64>) -> Vec<(PlannedTrial, Row)> {
     session_by(Extent::Whole, N, rate)
 }
 
@@ -280,7 +280,7 @@ fn where_a_candidate_that_passed_fails_time_is_kept_for_a_second_final_run() {
 }
 
 /// Asks `what` of the session with these rows and this much time.
-fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
+pub(super) fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     let predictor = predictor();
     let domain = HplDomain::new(&spec()).unwrap();
     let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));

@@ -11,6 +11,7 @@ use space::dims::{Dim, Point, Space};
 use super::Ctx;
 use super::context::finite;
 use super::surrogate::OFFSET_SD;
+use crate::search::history::TrialResult;
 
 /// Ratio of one NB to the next that is run.
 const NB_STEP: f64 = 1.3;
@@ -31,7 +32,15 @@ pub(crate) fn next(ctx: &Ctx<'_>, usual: &Point) -> Option<Point> {
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
     let best = ctx.prior.log_rates(ctx.space.points()).into_iter().map(finite).fold(f64::NEG_INFINITY, f64::max);
     let worth = |point: &Point| finite(ctx.prior.log_rate(point)) > best - HOPELESS;
-    points(ctx.space, usual).into_iter().find(|point| !tried.contains(point) && worth(point))
+    let ranks = ctx.space.dims().iter().position(|dim| dim.name == "ranks");
+    let runs = |point: &Point| ranks.is_none_or(|ranks| !never_passes(ctx, ranks, point.0[ranks]));
+    points(ctx.space, usual).into_iter().find(|point| !tried.contains(point) && worth(point) && runs(point))
+}
+
+/// Whether runs with this number of ranks have failed, and none has passed: the launcher may refuse it.
+fn never_passes(ctx: &Ctx<'_>, ranks: usize, level: u16) -> bool {
+    let mut own = ctx.history.trials.iter().filter(|trial| trial.point.0[ranks] == level).peekable();
+    own.peek().is_some() && own.all(|trial| trial.outcome == TrialResult::Failed)
 }
 
 /// All points of the design, in order.
@@ -99,7 +108,7 @@ mod tests {
 
     use super::super::prior::Flat;
     use super::*;
-    use crate::search::history::{History, Trial, TrialResult};
+    use crate::search::history::{History, Trial};
     use crate::search::schedule::tests::spec;
 
     fn domain() -> ForeignDomain {
@@ -108,13 +117,17 @@ mod tests {
         ForeignDomain::new(&DomainSpec { n: 8000, ..spec() }, &foreign).unwrap()
     }
 
-    /// The runs of a design with `trials` usual runs in the budget.
+    /// The runs of a design with `trials` usual runs in the budget, all of which pass.
     fn run(domain: &ForeignDomain, trials: f64) -> Vec<Point> {
+        run_where(domain, trials, |_| TrialResult::Rate(1.0))
+    }
+
+    /// The same with these outcomes.
+    fn run_where(domain: &ForeignDomain, trials: f64, outcome: impl Fn(&Point) -> TrialResult) -> Vec<Point> {
         let usual = domain.point(&domain.usual()).unwrap();
         let prior = Flat { cost_s: 1.0 };
         let mut history = History::default();
-        let trial =
-            |point: Point, number| Trial { number, point, outcome: TrialResult::Rate(1.0), wall_s: 1.0, pair: None };
+        let trial = |point: Point, number| Trial { number, outcome: outcome(&point), point, wall_s: 1.0, pair: None };
         history.trials.push(trial(usual.clone(), 0));
         loop {
             let number = history.trials.len() as u64;
@@ -152,6 +165,21 @@ mod tests {
         let distinct: HashSet<&Point> = points.iter().collect();
         assert_eq!(distinct.len(), points.len());
         assert!(points.iter().any(|point| domain.candidate(point).hpl.depth == 0));
+    }
+
+    /// Ten values of NB with a number of ranks that does not start would be ten failures.
+    #[test]
+    fn a_number_of_ranks_that_fails_is_not_swept() {
+        let domain = domain();
+        let alone = |point: &Point| domain.candidate(point).hpl.ranks() == 1;
+        let outcome = |point: &Point| if alone(point) { TrialResult::Failed } else { TrialResult::Rate(1.0) };
+        let points = run_where(&domain, 1e6, outcome);
+        assert_eq!(points.iter().filter(|point| alone(point)).count(), 1);
+        assert!(points.len() > 10, "{}", points.len());
+        // The usual one has passed: one failure of NB is none of its ranks.
+        let failing = points[0].clone();
+        let of_nb = |point: &Point| if *point == failing { TrialResult::Failed } else { TrialResult::Rate(1.0) };
+        assert_eq!(run_where(&domain, 1e6, of_nb).len(), run(&domain, 1e6).len());
     }
 
     #[test]

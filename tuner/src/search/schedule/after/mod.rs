@@ -21,12 +21,15 @@ use crate::search::strategy::bayes;
 const ROUNDS_SHARE: f64 = 0.25;
 const PAIRS_SHARE: f64 = FINAL_SHARE;
 
+/// Final runs of the best, before that of the second best.
+const FINALS_OF_BEST: usize = 2;
+
 /// Trials after the final run, at most: more than these give nothing new.
 const SPARE: usize = 24;
 
 impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None`
-    /// when it has been run, or nothing has passed. A failed final run is tried once more. Where the budget has room
+    /// when it has been run, or nothing has passed. A failed final run is tried once more, then that of the second best. Where the budget has room
     /// for one run alone, it is the best by the model. Where search and rounds are in favour of the baseline, only
     /// windows have seen it, and no further round fits or is of use, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
@@ -39,8 +42,13 @@ impl<R: Finished> View<'_, R> {
             let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
             return due.then(|| self.whole(self.setup.baseline.clone(), "the default, better after the final run"));
         }
-        if finals.nth(1).is_some() {
+        let failed = finals.count();
+        if failed > FINALS_OF_BEST {
             return None;
+        }
+        if failed == FINALS_OF_BEST {
+            let (second, _) = self.leaders(2).into_iter().nth(1)?;
+            return Some(self.whole(second, "the verified final run, of the second best, as that of the best failed"));
         }
         let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.setup.domain, self.prior));
         Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
