@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use hpl::machine::controls::{Controlled, NodeControls};
 use objectives::simulated::SimulatedCluster;
-use space::SettingLevels;
 use space::domain::Limits;
+use space::{NodeSettings, SettingLevels};
 
 use crate::power::settings::{FoundSettings, NodeSetter};
 use crate::record::folder::RunFolder;
@@ -96,6 +96,26 @@ pub fn check(session: &Session) -> Result<(), String> {
     ))
 }
 
+/// Refuses a node that is at other settings than the one that the session was begun on: what is left as it was found would be called what it is not.
+fn same_as_found(session: &Session, now: NodeSettings) -> Result<(), String> {
+    let before = session.settings.as_found();
+    // Those that Slurm sets are none of this node's files.
+    let before =
+        NodeSettings { max_clock_mhz: before.max_clock_mhz.filter(|_| session.slurm_clock.is_none()), ..before };
+    if now == before {
+        return Ok(());
+    }
+    let words = |settings: NodeSettings| {
+        let words: Vec<String> = settings.named().map(|(name, value)| format!("{name} {value}")).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    };
+    Err(format!(
+        "{FLAG}: the session was begun on a node at {}, and this one is at {}; set it as it was, or start a new session with --warm-start",
+        words(before),
+        words(now)
+    ))
+}
+
 /// What makes the settings of the trials of a session, with the controls below `root`; `None` where it varies none, or they are
 /// simulated.
 ///
@@ -114,5 +134,6 @@ pub fn setter(session: &Session, folder: &RunFolder, root: &Path) -> Result<Opti
         return Ok(None);
     }
     let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
+    same_as_found(session, controls.levels().as_found())?;
     NodeSetter::start(controls, folder.root().join(FoundSettings::NAME), root).map(Some)
 }

@@ -10,12 +10,15 @@ use hpl::program::files::{sync_folder, write_atomically};
 use serde::{Deserialize, Serialize};
 
 /// Version of the file.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// What a node was found with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundSettings {
     schema_version: u32,
+    /// Name of the node; none before version 3.
+    #[serde(default)]
+    host: Option<String>,
     /// The boot of the system; after another one the kernel has its own settings.
     boot_id: Option<String>,
     files: Vec<FoundFile>,
@@ -64,7 +67,8 @@ impl FoundSettings {
         let gpu = |control: &GpuControl| FoundGpu { gpu: control.gpu, found_mw: control.found_mw };
         Self {
             schema_version: SCHEMA,
-            boot_id: boot_id(root),
+            host: kernel(root, "hostname"),
+            boot_id: kernel(root, "random/boot_id"),
             files: controls.all().map(file).collect(),
             gpus: controls.gpus().iter().map(gpu).collect(),
         }
@@ -100,7 +104,17 @@ impl FoundSettings {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(|error| named(&error))?;
         let found: Self = serde_json::from_str(&text).map_err(|error| named(&error))?;
-        let rebooted = found.boot_id != boot_id(root);
+        let here = kernel(root, "hostname");
+        if let (Some(other), Some(here)) = (&found.host, &here)
+            && other != here
+        {
+            let path = path.display();
+            return Err(format!(
+                "those of {other} have not been put back, and this is {here}: resume on {other}, which puts them back, or start it anew and \
+                 remove {path}, which says what it was found with"
+            ));
+        }
+        let rebooted = found.boot_id != kernel(root, "random/boot_id");
         if !rebooted {
             let gpus: Vec<(usize, u32)> = found.gpus.iter().map(|gpu| (gpu.gpu, gpu.found_mw)).collect();
             let failed: Vec<String> = found
@@ -123,7 +137,8 @@ impl FoundSettings {
     }
 }
 
-fn boot_id(root: &Path) -> Option<String> {
-    let text = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).ok()?;
+/// What the kernel says of the node.
+fn kernel(root: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(root.join("proc/sys/kernel").join(name)).ok()?;
     Some(text.trim().to_owned())
 }
