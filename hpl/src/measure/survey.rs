@@ -44,7 +44,8 @@ pub struct LinkSurvey {
     /// Bandwidth in GB/s of messages that are packed, sent and unpacked, median over round trips, while all pairs at this
     /// distance exchange messages.
     pub gbytes_per_s: f64,
-    /// (Third − first quartile) / median of these round trips.
+    /// (Third − first quartile) / median of these round trips; 0 where an older program does not say.
+    #[serde(default)]
     pub spread: f64,
     /// The same bandwidth while the other pairs wait; measured for rank 0.
     pub alone_gbytes_per_s: Option<f64>,

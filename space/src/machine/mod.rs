@@ -311,6 +311,11 @@ pub enum Layering {
 impl Layer {
     /// Name of the layer that a calibration measures between the threads of one process.
     pub const THREADS: &str = "threads";
+
+    /// Whether its messages are between processes, not between the threads of one.
+    pub fn joins_processes(&self) -> bool {
+        self.ranks > 1 && self.name != Self::THREADS
+    }
 }
 
 fn one() -> usize {

@@ -198,7 +198,7 @@ pub struct TuneArgs {
     #[arg(long, conflicts_with_all = ["resume", "sbatch", "json"])]
     pub dry_run: bool,
     /// Write a Slurm batch script of this session to a new file, and run nothing
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", value_parser = file_to_write)]
     pub sbatch: Option<PathBuf>,
     /// Number of nodes that the script of --sbatch requests; outside of a job, number of nodes on which --launcher starts processes
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = ["resume", "local"])]

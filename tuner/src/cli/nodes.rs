@@ -26,7 +26,7 @@ pub struct NodesArgs {
     /// Runs on each node
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeats: u64,
-    /// By how much a node may be slower than the typical one, in per cent; its slowest link may have 20 % less than the typical
+    /// By how much a node may be slower than the typical one, in per cent; its fastest link may have 20 % less than the typical
     /// bandwidth, its memory may be 10 % less
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = super::values::tolerance)]
     pub tolerance: f64,

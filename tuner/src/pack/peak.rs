@@ -48,21 +48,27 @@ fn flops_per_cycle(processor: &Processor) -> Option<(f64, String)> {
 }
 
 impl Peak {
-    /// That of `nodes` nodes like the host with `processor`, where the site does not say more; `processor` is `None` where the run was
-    /// on another host.
+    /// That of `nodes` nodes like the host with `processor` and so many accelerators, where the site does not say more; `processor` is
+    /// `None` where the run was on another host.
     ///
     /// # Errors
     /// What is not known, and how to give it.
-    pub fn new(nodes: Option<usize>, processor: Option<&Processor>, site: &Site) -> Result<Self, String> {
+    pub fn new(
+        nodes: Option<usize>,
+        processor: Option<&Processor>,
+        accelerators: usize,
+        site: &Site,
+    ) -> Result<Self, String> {
         if let Some(gflops) = site.number("peak.gflops") {
             let formula =
                 site.text("peak.formula").ok_or("in site.toml, [peak] formula = \"…\": how gflops was computed")?;
             let from = "site.toml, [peak] gflops".to_owned();
             return Ok(Self { gflops, formula: formula.to_owned(), clock_ghz: site.number("peak.clock_ghz"), from });
         }
-        let has_accelerators = site.number("system.accelerators_per_node").is_some_and(|count| count > 0.0);
-        if has_accelerators {
-            return Err("in site.toml, [peak] gflops and formula: the nodes have accelerators".to_owned());
+        if site.number("system.accelerators_per_node").map_or(accelerators > 0, |count| count > 0.0) {
+            return Err("in site.toml, [peak] gflops and formula: the nodes have accelerators; or, where they are no part of the system, \
+                        [system] accelerators_per_node = 0"
+                .to_owned());
         }
         let count = |path: &str, found: Option<usize>| site.number(path).map(|count| count as usize).or(found);
         let nodes = count("system.nodes", nodes).ok_or("in site.toml, [system] nodes = …")?;
@@ -132,29 +138,34 @@ mod tests {
     fn rpeak_is_cores_by_operations_by_clock() {
         let fugaku = Processor { sockets: Some(1), cores_per_socket: Some(48), ..processor("0x46", 0, 1) };
         let fugaku = Processor { nominal_mhz: Some(2200.0), ..fugaku };
-        let peak = Peak::new(Some(7_630_848 / 48), Some(&fugaku), &Site::default()).unwrap();
+        let peak = Peak::new(Some(7_630_848 / 48), Some(&fugaku), 0, &Site::default()).unwrap();
         assert!((peak.gflops / 1e3 - 537_212.0).abs() < 0.5, "{peak:?}");
         let milan = processor("AuthenticAMD", 25, 1);
-        let peak = Peak::new(Some(1), Some(&milan), &Site::default()).unwrap();
+        let peak = Peak::new(Some(1), Some(&milan), 0, &Site::default()).unwrap();
         assert_eq!(peak.formula, "1 node × 2 sockets × 64 cores × 16 FP64 operations per cycle × 2.45 GHz");
         assert!(peak.from.contains("56665") && peak.from.contains("base_frequency"), "{}", peak.from);
-        let faster = Peak::new(Some(4), Some(&milan), &site("[peak]\nclock_ghz = 3.5\n")).unwrap();
+        let faster = Peak::new(Some(4), Some(&milan), 0, &site("[peak]\nclock_ghz = 3.5\n")).unwrap();
         assert!((faster.gflops - 4.0 * 128.0 * 16.0 * 3.5).abs() < 1e-9 && faster.from.contains("[peak] clock_ghz"));
     }
 
     #[test]
     fn what_is_not_known_is_missing_and_named() {
         let skylake = processor("GenuineIntel", 6, 85);
-        let missing = |processor: &Processor, text: &str| Peak::new(Some(1), Some(processor), &site(text)).unwrap_err();
+        let missing =
+            |processor: &Processor, text: &str| Peak::new(Some(1), Some(processor), 0, &site(text)).unwrap_err();
         assert!(missing(&skylake, "").contains("flops_per_cycle"));
-        assert!(Peak::new(Some(1), Some(&skylake), &site("[peak]\nflops_per_cycle = 32\n")).is_ok());
+        assert!(Peak::new(Some(1), Some(&skylake), 0, &site("[peak]\nflops_per_cycle = 32\n")).is_ok());
         let guest = Processor { nominal_mhz: None, now_mhz: Some(2600.0), ..processor("AuthenticAMD", 25, 17) };
         assert!(missing(&guest, "").contains("clock_ghz") && missing(&guest, "").contains("2600 MHz"));
         assert!(missing(&guest, "[system]\naccelerators_per_node = 4\n").contains("[peak] gflops"));
+        // The rate of a node with accelerators is no share of what its processors can do.
+        let with_two = |text: &str| Peak::new(Some(1), Some(&skylake), 2, &site(text));
+        assert!(with_two("[peak]\nflops_per_cycle = 32\n").unwrap_err().contains("the nodes have accelerators"));
+        assert!(with_two("[system]\naccelerators_per_node = 0\n[peak]\nflops_per_cycle = 32\n").is_ok());
         assert!(missing(&guest, "[peak]\ngflops = 1e5\n").contains("formula"));
-        assert!(Peak::new(None, Some(&skylake), &Site::default()).unwrap_err().contains("[system] nodes"));
-        assert!(Peak::new(Some(1), None, &Site::default()).unwrap_err().contains("sockets_per_node"));
-        let given = Peak::new(None, None, &site("[peak]\ngflops = 1e5\nformula = \"4 × H100\"\n")).unwrap();
+        assert!(Peak::new(None, Some(&skylake), 0, &Site::default()).unwrap_err().contains("[system] nodes"));
+        assert!(Peak::new(Some(1), None, 0, &Site::default()).unwrap_err().contains("sockets_per_node"));
+        let given = Peak::new(None, None, 0, &site("[peak]\ngflops = 1e5\nformula = \"4 × H100\"\n")).unwrap();
         assert_eq!((given.gflops, given.formula.as_str(), given.clock_ghz), (1e5, "4 × H100", None));
     }
 

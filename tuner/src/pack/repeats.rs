@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
-use crate::record::Row;
+use crate::record::{Identity, Row};
 use crate::report::stats::paired_ratio;
 
 /// The passed whole runs of a candidate at one order.
@@ -23,9 +23,11 @@ pub struct Repeats {
     pub level: Option<f64>,
 }
 
-/// The runs of `candidate` whatever their order, each order by itself, the largest first.
+/// The runs of `candidate` whatever their order, each order by itself, the largest first; of a session that has chosen, those from the
+/// final run on: the ones before it made it the best, so their luck is in them.
 pub fn repeats(rows: &[Row], candidate: &Candidate) -> Vec<Repeats> {
-    let runs = runs(rows, candidate);
+    let chosen = rows.iter().position(|row| row.strategy == Identity::FINAL && row.passed);
+    let runs = runs(&rows[chosen.unwrap_or(0)..], candidate);
     let mut orders: Vec<usize> = runs.iter().map(|row| row.n).collect();
     orders.sort_unstable_by(|a, b| b.cmp(a));
     orders.dedup();
@@ -123,6 +125,16 @@ mod tests {
         assert_eq!((found[1].interval_gflops, found[1].level), (Some([20.0, 25.0]), Some(0.96875)));
         let table = String::from_utf8(table(&rows, &rows[0].candidate()).unwrap()).unwrap();
         assert_eq!(table.lines().count(), 1 + 7, "{table}");
+    }
+
+    #[test]
+    fn runs_that_made_the_candidate_the_best_are_no_repeats() {
+        let mut rows: Vec<Row> = (0..6).map(|i| run(i, 1000, 29.0)).collect();
+        rows.push(Row { strategy: Identity::FINAL.into(), ..run(6, 2000, 30.0) });
+        rows.push(run(7, 1000, 25.0));
+        let found = repeats(&rows, &rows[0].candidate());
+        let all: Vec<_> = found.iter().map(|found| (found.n, found.runs, found.median_gflops)).collect();
+        assert_eq!(all, [(2000, 1, 30.0), (1000, 1, 25.0)]);
     }
 
     #[test]

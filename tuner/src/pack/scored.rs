@@ -196,8 +196,9 @@ fn inputs(runs: &RealRuns, row: &Row, trial: &Path) -> Result<(String, Vec<(Stri
         let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
         if name == DAT { dat = Some(text) } else { others.push((name, text)) }
     }
-    // An engine whose input has another name, or that takes flags alone, has the same parameters in HPL's form.
-    let dat =
-        dat.map_or_else(|| HplDat::single(&candidate.hpl).write().map_err(|error| unwritable(error.to_string())), Ok)?;
+    // HPCC reads the same under another name. An engine that takes flags alone has the same parameters in HPL's form.
+    let renamed = || others.iter().map(|(_, text)| text).find(|text| HplDat::parse(text).is_ok()).cloned();
+    let written = || HplDat::single(&candidate.hpl).write().map_err(|error| unwritable(error.to_string()));
+    let dat = dat.or_else(renamed).map_or_else(written, Ok)?;
     Ok((dat, others))
 }

@@ -134,7 +134,8 @@ fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
     }
     let half = n_half(&scored.rows, row, printed.rate_gflops);
     put("run.n_half", half.map(|(n, rate)| format!("{n} ({} GFLOP/s)", digits(rate))));
-    put("run.repeats", sources.repeats.first().map(words));
+    let own = sources.repeats.iter().find(|repeats| repeats.n == printed.params.n);
+    put("run.repeats", own.map(words));
     put("run.power", recorded_power(row));
     if let Some(why) = &stamps.core_missing {
         for key in ["run.core_start_utc", "run.core_end_utc"] {

@@ -97,7 +97,9 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
     let nodes = nodes::nodes(&scored.folder, &scored.session, facts.as_ref());
     let accepted = Accepted::new(scored.printed.rate_gflops, request.target_gflops, &nodes);
     let repeats = repeats::repeats(&scored.rows, &scored.row.candidate());
-    let peak = Peak::new(scored.nodes(), facts.as_ref().map(|facts| &facts.processor), &site);
+    let processor = facts.as_ref().map(|facts| &facts.processor);
+    let accelerators = facts.as_ref().map_or(0, |facts| facts.accelerators.len());
+    let peak = Peak::new(scored.nodes(), processor, accelerators, &site);
     let sources = Sources {
         purpose: request.purpose,
         scored,

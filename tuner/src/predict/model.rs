@@ -7,7 +7,7 @@ use objectives::scenario::{self, Choices, Gamma, Layering};
 use objectives::timeline::Timeline;
 use objectives::timeline::own::OwnModel;
 use serde::Serialize;
-use space::machine::Machine;
+use space::machine::{Layer, Machine};
 use space::params::Coded;
 use space::{Candidate, EngineParams, HplParams};
 
@@ -108,7 +108,10 @@ impl Model {
         match self {
             Self::Device => &["DEPTH", "--split", "--fact", "--host-panel-gflops"],
             Self::Calibrated => &["DEPTH"],
-            Self::Timeline if machine.phases.is_empty() => &["DEPTH", "BCAST", "SWAP", "PMAP"],
+            // What a message costs between nodes depends on which ranks these have.
+            Self::Timeline if machine.phases.is_empty() || machine.layers.iter().any(Layer::joins_processes) => {
+                &["DEPTH", "BCAST", "SWAP", "PMAP"]
+            }
             Self::Timeline => &["DEPTH", "BCAST", "SWAP"],
             Self::Mcl | Self::Netlib | Self::Overlap => &[],
         }

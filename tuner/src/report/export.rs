@@ -115,11 +115,12 @@ fn run_sh(candidate: &Candidate, (rate_gflops, how): (f64, &str), program: &Path
 pub fn settings_lines(settings: &NodeSettings) -> String {
     let NodeSettings { max_clock_mhz, package_limit_w, gpu_limit_w } = settings;
     let all = |files: &str, value: u64| format!("#   for file in {files}; do echo {value} > \"$file\"; done\n");
+    // Other zones beside the packages are those of a whole platform.
+    let packages =
+        "$(grep -l '^package' /sys/class/powercap/intel-rapl:?/name | sed 's|name$|constraint_[01]_power_limit_uw|')";
     let clock = max_clock_mhz
         .map(|mhz| all("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq", 1_000 * u64::from(mhz)));
-    let limit = package_limit_w.map(|watts| {
-        all("/sys/class/powercap/intel-rapl:?/constraint_[01]_power_limit_uw", 1_000_000 * u64::from(watts))
-    });
+    let limit = package_limit_w.map(|watts| all(packages, 1_000_000 * u64::from(watts)));
     let gpus = gpu_limit_w.map(|watts| format!("#   nvidia-smi --power-limit={watts}\n"));
     let commands: String = clock.into_iter().chain(limit).chain(gpus).collect();
     if commands.is_empty() {

@@ -74,13 +74,21 @@ pub fn in_turn<R: Finished>(rows: &[R], a: &Candidate, b: &Candidate, objective:
     after.iter().filter(compared).filter_map(values).collect()
 }
 
-/// The watts of a candidate that are compared with a power limit: the median of its passed whole runs, else of what its windows predict.
-pub fn power_w<R: Finished>(rows: &[R], candidate: &Candidate) -> Option<f64> {
-    let of_extent = |extent: Extent| {
-        let own = rows.iter().filter(|row| row.passed() && row.extent() == extent && row.is_of(candidate));
-        median(&own.filter_map(limited_power_w).collect::<Vec<_>>())
+/// The watts of a candidate that are compared with a power limit, and the extent of the runs that they are of: the median of its passed
+/// whole runs at its N, else of those at others, as a final run has, else of what its windows predict.
+pub fn power_w<R: Finished>(rows: &[R], candidate: &Candidate) -> Option<(f64, Extent)> {
+    let of = |extent: Extent, is_own: &dyn Fn(&R) -> bool| {
+        let own = rows.iter().filter(|row| row.passed() && row.extent() == extent && is_own(row));
+        Some((median(&own.filter_map(limited_power_w).collect::<Vec<_>>())?, extent))
     };
-    of_extent(Extent::Whole).or_else(|| of_extent(Extent::Windows))
+    let here = |row: &R| row.is_of(candidate);
+    let elsewhere = |row: &R| row.candidate().at_n(candidate.hpl.n) == *candidate;
+    of(Extent::Whole, &here).or_else(|| of(Extent::Whole, &elsewhere)).or_else(|| of(Extent::Windows, &here))
+}
+
+/// The same where it is above the power limit.
+pub fn above_limit_w<R: Finished>(rows: &[R], candidate: &Candidate, objective: Objective) -> Option<(f64, Extent)> {
+    power_w(rows, candidate).filter(|(watts, _)| !objective.allows(*watts))
 }
 
 /// Why the choice is taken back: the baseline is the best.
@@ -101,11 +109,10 @@ pub fn takes_back<R: Finished>(
 ) -> Option<TakesBack> {
     let verified = verified(rows, baseline.hpl.n).filter(|verified| verified != baseline)?;
     if objective.power_limit_w().is_some() {
-        let keeps = power_w(rows, baseline).is_some_and(|watts| objective.allows(watts));
-        let above = power_w(rows, &verified).filter(|watts| !objective.allows(*watts));
-        match above {
+        let keeps = power_w(rows, baseline).is_some_and(|(watts, _)| objective.allows(watts));
+        match above_limit_w(rows, &verified, objective) {
             _ if !keeps => return None,
-            Some(watts) => return Some(TakesBack::WithinLimit(watts)),
+            Some((watts, _)) => return Some(TakesBack::WithinLimit(watts)),
             None => {}
         }
     }

@@ -47,13 +47,16 @@ impl Network {
         // The survey of ranks describes each rank as a node.
         let in_process = machine.layers.iter().filter(|layer| layer.name == Layer::THREADS).map(|layer| layer.ranks);
         let node = machine.nodes.iter().map(|node| node.cores).chain(in_process).max().unwrap_or(1).max(1);
-        let charged = |layer: &&Layer| layer.ranks > 1 && layer.name != Layer::THREADS;
         let unit = |layer: &Layer| {
             let link = MessageCost { alpha_s: layer.alpha_s.unwrap_or(0.0), beta_s: layer.beta_s_per_word };
             Unit { ranks: layer.ranks, link, shared_by: layer.shared_by }
         };
-        let (mut units, outer): (Vec<Unit>, Vec<Unit>) =
-            machine.layers.iter().filter(charged).map(unit).partition(|unit| unit.ranks <= node);
+        let (mut units, outer): (Vec<Unit>, Vec<Unit>) = machine
+            .layers
+            .iter()
+            .filter(|layer| layer.joins_processes())
+            .map(unit)
+            .partition(|unit| unit.ranks <= node);
         let inner = units.last().copied().unwrap_or(Unit { ranks: 1, link: MessageCost::default(), shared_by: 1 });
         if inner.ranks < node {
             units.push(Unit { ranks: node, ..inner });

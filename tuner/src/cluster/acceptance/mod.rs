@@ -48,6 +48,8 @@ pub(crate) struct NodeFound {
     pub(crate) dgemm_gflops: f64,
     /// Bandwidth of its slowest link in GB/s; `None` of a node alone.
     pub(crate) slowest_link_gbytes_per_s: Option<f64>,
+    /// The same of its fastest one, by which it is judged: a slow link may be the other node's fault.
+    pub(crate) fastest_link_gbytes_per_s: Option<f64>,
     /// Its HPL rate over the typical one.
     pub(crate) of_typical: f64,
     /// Whether that is lower than noise explains and the tolerance allows.
@@ -185,6 +187,14 @@ struct Typical {
     cpu: String,
 }
 
+impl NodeFound {
+    /// Bandwidths of its slowest and its fastest link in GB/s, `0.31…0.66`.
+    fn links(&self) -> String {
+        let both = self.slowest_link_gbytes_per_s.zip(self.fastest_link_gbytes_per_s);
+        both.map_or("–".to_owned(), |(slowest, fastest)| format!("{slowest:.2}…{fastest:.2}"))
+    }
+}
+
 impl Typical {
     fn new(found: &[RankSurvey], rate_gflops: f64) -> Self {
         let middle = |of: &dyn Fn(&RankSurvey) -> Option<f64>| {
@@ -254,6 +264,7 @@ impl Typical {
             hpl_spread: hpl.spread,
             dgemm_gflops: dgemm.median,
             slowest_link_gbytes_per_s: rank.links.iter().map(|link| link.gbytes_per_s).reduce(f64::min),
+            fastest_link_gbytes_per_s: fastest_link(rank).map(|link| link.gbytes_per_s),
             of_typical,
             slow: is_slow,
             without_it: None,

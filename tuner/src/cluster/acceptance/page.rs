@@ -41,7 +41,7 @@ pub(crate) fn page(of: &Acceptance) -> String {
             table {
                 tr {
                     th { "node" } th { "HPL GFLOP/s" } th { "spread" } th { "of typical" } th { "without it" }
-                    th { "DGEMM GFLOP/s" } th { "cores" } th { "memory GiB" } th { "slowest link GB/s" }
+                    th { "DGEMM GFLOP/s" } th { "cores" } th { "memory GiB" } th { "links GB/s" }
                     th { "faults and likely causes" }
                 }
                 @for node in &of.nodes { (row(node)) }
@@ -63,7 +63,7 @@ fn row(node: &NodeFound) -> Markup {
             td.n { (format!("{:.2}", node.dgemm_gflops)) }
             td.n { (node.cores) }
             td.n { (format!("{:.1}", node.memory_bytes as f64 / f64::from(1 << 30))) }
-            td.n { (node.slowest_link_gbytes_per_s.map_or("–".to_owned(), |rate| format!("{rate:.2}"))) }
+            td.n { (node.links()) }
             td { (said.join("; ")) }
         }
     }

@@ -76,6 +76,7 @@ fn the_node_with_bad_links_is_named_not_those_that_it_joins() {
         assert_eq!(acceptance.left_out, ["n2"], "of {count}");
         assert!(acceptance.nodes[1].faults[0].starts_with("its fastest link has 40 %"), "{:?}", acceptance.nodes[1]);
         assert_eq!(acceptance.nodes[0].slowest_link_gbytes_per_s, Some(4.0));
+        assert_eq!(acceptance.nodes[0].links(), "4.00…10.00");
     }
 }
 

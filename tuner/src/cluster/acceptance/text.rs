@@ -17,14 +17,14 @@ impl fmt::Display for Acceptance {
         )?;
         writeln!(
             out,
-            "\nnode              HPL GFLOP/s (spread)  of typical  without it  DGEMM GFLOP/s  memory GiB  slowest link GB/s"
+            "\nnode              HPL GFLOP/s (spread)  of typical  without it  DGEMM GFLOP/s  memory GiB    links GB/s"
         )?;
         for node in &self.nodes {
             let without = node.without_it.map_or("–".to_owned(), |gain| format!("{:+.1} %", 100.0 * gain));
-            let link = node.slowest_link_gbytes_per_s.map_or("–".to_owned(), |rate| format!("{rate:.2}"));
+            let links = node.links();
             writeln!(
                 out,
-                "{:<16}  {:>11.2} ({:>4.1} %)  {:>8.1} %  {without:>10}  {:>13.2}  {:>10.1}  {link:>17}",
+                "{:<16}  {:>11.2} ({:>4.1} %)  {:>8.1} %  {without:>10}  {:>13.2}  {:>10.1}  {links:>12}",
                 node.host,
                 node.hpl_gflops,
                 100.0 * node.hpl_spread,
@@ -63,7 +63,10 @@ pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
         return std::iter::once(shown).chain(unsure).collect();
     }
     let mut lines = vec![format!("not accepted: {} of {} nodes have a fault", of.left_out.len(), of.nodes.len())];
-    let place = |bound: Bound| format!("{:.1} GFLOP/s on {} nodes", bound.rate_gflops, bound.nodes);
+    let place = |bound: Bound| {
+        let plural = if bound.nodes == 1 { "" } else { "s" };
+        format!("{:.1} GFLOP/s on {} node{plural}", bound.rate_gflops, bound.nodes)
+    };
     let percent = |bound: Bound| 100.0 * of.gain(bound);
     lines.push(match of.fastest {
         Some(fastest) => format!(

@@ -1,5 +1,6 @@
 //! What a session claims of its best candidate, from runs one right after the other.
 
+use objectives::real::Extent;
 use serde::Serialize;
 use space::Candidate;
 
@@ -85,8 +86,9 @@ pub(super) fn by_baseline(
 fn above_limit(rows: &[Row], two: [(&Candidate, &str); 2], objective: Objective) -> Option<String> {
     let limit = objective.power_limit_w()?;
     two.into_iter().find_map(|(candidate, name)| {
-        let watts = rounds::power_w(rows, candidate).filter(|watts| !objective.allows(*watts))?;
-        Some(format!("{name} takes {} W, above the power limit of {limit} W", digits(watts)))
+        let (watts, extent) = rounds::above_limit_w(rows, candidate, objective)?;
+        let takes = if extent == Extent::Whole { "takes" } else { "is predicted to take" };
+        Some(format!("{name} {takes} {} W, above the power limit of {limit} W", digits(watts)))
     })
 }
 

@@ -75,7 +75,7 @@ pub struct Summary {
     pub expert: Option<Score>,
     /// Best by the expert's configuration.
     pub best_by_expert: Comparison,
-    /// The watts of the best that are compared with a power limit: at the N that is searched, where its final run was at another one.
+    /// The watts of the best that are compared with a power limit, of its whole runs.
     pub limited_power_w: Option<f64>,
     /// Who has a higher median of its own runs than the best.
     pub higher: Option<Higher>,
@@ -143,7 +143,7 @@ impl Summary {
         let importance_not_judged = drift::shown(drift.as_ref());
         let searched_score =
             |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
-        let power_w = |best: &Score| rounds::power_w(rows, found?).or(best.limited_power_w);
+        let power_w = |best: &Score| rounds::power_w(rows, &best.candidate).map(|(watts, _)| watts);
         let n = session.n.or(best.as_ref().map(|best| best.candidate.hpl.n));
         // What this host does says nothing of simulated nodes.
         let here = || rows.iter().filter(|row| row.engine != Row::SIMULATED);
