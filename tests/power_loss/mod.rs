@@ -41,6 +41,9 @@ echo "$number" >> ../../../finished.log
 /// Trials of the recorded session: before it is killed, and once it has gone on.
 const TRIALS: [usize; 2] = [5, 9];
 
+/// Recordings, at most, until the kill comes between two calls.
+const RECORDINGS: usize = 10;
+
 #[test]
 #[ignore = "needs strace: tests/run runs it where that is"]
 fn needs_strace_after_a_power_loss_a_session_goes_on() {
@@ -71,6 +74,11 @@ struct Recorded {
 
 impl Recorded {
     fn new() -> Self {
+        (0..RECORDINGS).find_map(|_| Self::once()).expect("no kill came between two calls")
+    }
+
+    /// `None` where the kill came in the middle of a call.
+    fn once() -> Option<Self> {
         let fake = Fake::new(ENGINE);
         let home = fake.home().to_owned();
         let folder = folder(&home);
@@ -85,12 +93,12 @@ impl Recorded {
             child.wait().unwrap();
             nothing_is_left(&folder);
             until("the end of the log", || fs::read_to_string(&log).unwrap().contains(" +++ "));
-            calls.extend(trace::read(&log, &home));
+            calls.extend(trace::read(&log, &home)?);
             fs::remove_file(log).unwrap();
         }
         let recorded = Self { rows: rows(&folder), fake, calls };
         recorded.is_all_that_was_written();
-        recorded
+        Some(recorded)
     }
 
     /// The model, told every call, holds what the folder holds, to the byte.

@@ -45,8 +45,9 @@ pub(super) fn recorded(command: &Command, log: &Path) -> Command {
     traced(command, log, &["-f", "--seccomp-bpf", "-e", &format!("trace={CALLS}")])
 }
 
-/// The calls below `home` that succeeded, and what was said on standard error, in the order in which they returned.
-pub(super) fn read(log: &Path, home: &Path) -> Vec<Call> {
+/// The calls below `home` that succeeded, and what was said on standard error, in the order in which they returned. `None` where a kill
+/// came in the middle of a call that changes something: whether it has is not in the log.
+pub(super) fn read(log: &Path, home: &Path) -> Option<Vec<Call>> {
     let mut begun = std::collections::HashMap::new();
     let mut calls = Vec::new();
     for line in fs::read_to_string(log).unwrap().lines() {
@@ -54,6 +55,8 @@ pub(super) fn read(log: &Path, home: &Path) -> Vec<Call> {
         let call = call.trim_start();
         if let Some(first) = call.strip_suffix(" <unfinished ...>") {
             begun.insert(process.to_owned(), first.to_owned());
+        } else if call.ends_with("= ?") && !is_sync(call) {
+            return None;
         } else if let Some(rest) = call.strip_prefix("<... ") {
             let rest = rest.split_once(" resumed>").unwrap().1;
             calls.extend(of_line(&(begun.remove(process).unwrap() + rest), home));
@@ -61,7 +64,13 @@ pub(super) fn read(log: &Path, home: &Path) -> Vec<Call> {
             calls.extend(of_line(call, home));
         }
     }
-    calls
+    begun.values().all(|call| is_sync(call)).then_some(calls)
+}
+
+/// Whether a call only waits for the disk.
+fn is_sync(call: &str) -> bool {
+    let name = call.trim_start_matches("<... ");
+    ["fsync", "fdatasync", "sync"].iter().any(|sync| name.starts_with(sync))
 }
 
 /// `name(argument, …) = result`, where a descriptor is `3<path>` and a text is in quotes; each byte is `\x` and two digits.
