@@ -155,8 +155,8 @@ pub(crate) fn survey<C: Comm>(
     })
 }
 
-/// The links of this rank to its partners. Each repeat goes over all links, so that what disturbs for a moment is in one repeat of a link, and its
-/// spread shows it.
+/// The links of this rank to its partners. Each repeat goes over all links, so that what disturbs for a moment is in one repeat of a
+/// link, and its spread shows it.
 fn links<C: Comm>(comm: &C, repeats: usize) -> Result<Vec<LinkSurvey>, PeerGone> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let mut links: Vec<(usize, LinkTimes)> = partners(rank, ranks).map(|other| (other, LinkTimes::default())).collect();

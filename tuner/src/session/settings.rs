@@ -96,7 +96,8 @@ pub fn check(session: &Session) -> Result<(), String> {
     ))
 }
 
-/// Refuses a node that is at other settings than the one that the session was begun on: what is left as it was found would be called what it is not.
+/// Refuses a node that is at other settings than the one that the session was begun on: a row whose settings are those as found would
+/// name others than it ran at.
 fn same_as_found(session: &Session, now: NodeSettings) -> Result<(), String> {
     let before = session.settings.as_found();
     // Those that Slurm sets are none of this node's files.
@@ -106,8 +107,7 @@ fn same_as_found(session: &Session, now: NodeSettings) -> Result<(), String> {
         return Ok(());
     }
     let words = |settings: NodeSettings| {
-        let words: Vec<String> = settings.named().map(|(name, value)| format!("{name} {value}")).collect();
-        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        settings.named().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     };
     Err(format!(
         "{FLAG}: the session was begun on a node at {}, and this one is at {}; set it as it was, or start a new session with --warm-start",

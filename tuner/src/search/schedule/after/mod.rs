@@ -28,10 +28,9 @@ const FINALS_OF_BEST: usize = 2;
 const SPARE: usize = 24;
 
 impl<R: Finished> View<'_, R> {
-    /// The final run: of the best by posterior mean. `None`
-    /// when it has been run, or nothing has passed. A failed final run is tried once more, then that of the second best. Where the budget has room
-    /// for one run alone, it is the best by the model. Where search and rounds are in favour of the baseline, only
-    /// windows have seen it, and no further round fits or is of use, it gets a final run, too.
+    /// The final run: of the best by posterior mean. `None` when it has been run, or nothing has passed. A failed final run is tried once
+    /// more, then that of the second best. Where the budget has room for one run alone, it is the best by the model. Where the baseline is
+    /// the best after all, only windows have seen it, and no further round fits or is of use, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
         let mut finals = self.rows.iter().filter(|row| row.strategy() == Identity::FINAL);
         if finals.clone().any(|row| row.passed()) {
