@@ -1,4 +1,4 @@
-//! Reads results in the output of HPL 2.0 to 2.3 and HPCC, also if it is cut off or mixed with other text.
+//! Reads results in the output of HPL 2.0 to 2.3, HPCC and NVIDIA's HPL, also if it is cut off or mixed with other text.
 
 use crate::params::Coded;
 use crate::{Bcast, Form, HplParams, Looking, Pmap, Swap};
@@ -7,7 +7,7 @@ use crate::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OutRecord {
     /// What was run. SWAP, L1, U, EQUIL and ALIGN are those of the last banner, or without one those of
-    /// [`HplParams::baseline`].
+    /// [`HplParams::baseline`]; so is all behind DEPTH where the T/V code ends there.
     pub params: HplParams,
     /// Time in seconds, to two decimals.
     pub time_s: f64,
@@ -32,6 +32,9 @@ pub fn parse(text: &str) -> Vec<OutRecord> {
             open = true;
         } else if is_result_like(line) {
             open = false;
+        } else if open && line.starts_with(MIXED_PRECISION) {
+            records.pop();
+            open = false;
         } else if let (Some((residual, passed)), true, Some(record)) = (check_line(line), open, records.last_mut()) {
             record.passed = Some(passed && record.passed != Some(false));
             record.residual = residual;
@@ -41,6 +44,9 @@ pub fn parse(text: &str) -> Vec<OutRecord> {
     }
     records
 }
+
+/// What rocHPL-MxP prints behind a result line. Its score is none of HPL.
+const MIXED_PRECISION: &str = "HPLMXP_";
 
 /// Whether a new result begins here: a heading, or a result line that cannot be read.
 fn is_result_like(line: &str) -> bool {
@@ -66,13 +72,17 @@ fn result_line(line: &str, banner: &HplParams) -> Option<OutRecord> {
     valid.then_some(OutRecord { params, time_s, rate_gflops, residual: None, passed: None })
 }
 
-/// The T/V code: `W`, `R` or `C`, DEPTH with one digit of BCAST, RFACT, NDIV, PFACT, NBMIN.
+/// The T/V code: `W`, `R` or `C`, DEPTH with one digit of BCAST, RFACT, NDIV, PFACT, NBMIN. NVIDIA's HPL, which takes nothing of the
+/// rest from HPL.dat, prints no more than DEPTH: `WC0`.
 fn tv_params(code: &str, banner: &HplParams) -> Option<HplParams> {
     let rest = code.strip_prefix('W')?;
     let (pmap, rest) = match rest.strip_prefix('R') {
         Some(rest) => (Pmap::Row, rest),
         None => (Pmap::Column, rest.strip_prefix('C')?),
     };
+    if let Some(depth) = digits(rest) {
+        return Some(HplParams { pmap, depth, ..*banner });
+    }
     let (depth_bcast, rfact, rest) = at_letter(rest)?;
     let (ndiv, pfact, nbmin) = at_letter(rest)?;
     let (depth, bcast) = depth_bcast.split_at_checked(depth_bcast.len().checked_sub(1)?)?;

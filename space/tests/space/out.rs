@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use space::dat::HplDat;
 use space::out::{self, Norms, Tally};
-use space::{Bcast, Candidate, EngineParams, HplParams, Looking, RunResult, Swap};
+use space::{Bcast, Candidate, EngineParams, HplParams, Looking, Pmap, RunResult, Swap};
 
 use crate::strategies::params;
 
@@ -195,6 +195,21 @@ fn other_versions_are_read() {
     }
     let last = out::parse(cases[2].0)[0].params;
     assert_eq!((last.bcast, last.rfact, last.ndiv, last.nbmin), (Bcast::TwoRingM, Looking::Left, 12, 16));
+}
+
+/// NVIDIA's HPL prints DEPTH alone; rocHPL-MxP the same, with a score that is none of HPL.
+#[test]
+fn a_short_code_is_a_result_and_mixed_precision_is_none() {
+    let line = "WC0           125440  2560     1     2               7.31              1.800e+05\n";
+    let check = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0034961 ...... PASSED\n";
+    let found = out::parse(&format!("{line}{check}"));
+    let [record] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((record.params.n, record.params.nb, record.params.q, record.params.depth), (125_440, 2560, 2, 0));
+    assert_eq!((record.params.pmap, record.rate_gflops, record.passed), (Pmap::Column, 180_000.0, Some(true)));
+    let mixed = format!("{line}HPLMXP_pdgesv() start time Mon Jun 12 10:00:00 2023\n\n{check}{line}");
+    let found = out::parse(&mixed);
+    assert!(found.len() == 1 && found[0].passed.is_none(), "{found:?}");
+    assert_eq!(out::parse(&line.replace("WC0", "WC")), []);
 }
 
 /// The columns of N are 12 wide: of a longer one the T/V code would be a part.

@@ -17,6 +17,8 @@ const MOST_SAMPLES: usize = 2048;
 pub struct NodeReadings {
     /// What its sensors are.
     pub set: SensorSet,
+    /// Those that cannot be read.
+    pub unreadable: Vec<Unreadable>,
     /// What they gave, with times by the clock of this process.
     pub samples: PowerSamples,
     /// Seconds that were added to the times of its clock; `None` without a sample.
@@ -51,6 +53,13 @@ struct NodeSample {
     values: Vec<Option<SensorValue>>,
 }
 
+impl NodeSample {
+    /// Whether it has a value of a sensor that gives one now and then.
+    fn has_rare_values(&self, set: &SensorSet) -> bool {
+        set.all().iter().zip(&self.values).any(|(sensor, value)| sensor.apart_s.is_some() && value.is_some())
+    }
+}
+
 impl NodeStates {
     /// Takes a line that arrives now, in seconds since 1970. What is no line of a node is left out: launchers print, too.
     pub(super) fn take(&mut self, text: &str, arrived_s: f64) {
@@ -76,7 +85,8 @@ impl NodeStates {
                 }
                 state.samples.push(NodeSample { at_s, arrived_s, values });
                 (state.cpu_s, state.arrived_s) = (cpu_s, arrived_s);
-                thin(&mut state.samples);
+                let set = &state.set;
+                thin(&mut state.samples, |sample| sample.has_rare_values(set));
             }
             Ok(NodeLine::Vitals { node, at_s, vitals }) => {
                 let Some(state) = self.0.get_mut(short(&node)) else { return };
@@ -85,7 +95,7 @@ impl NodeStates {
                 }
                 state.looks.push((at_s, vitals));
                 state.arrived_s = arrived_s;
-                thin(&mut state.looks);
+                thin(&mut state.looks, |_| false);
             }
             Err(_) => {}
         }
@@ -135,18 +145,29 @@ impl NodeState {
             made.add(sample.at_s + clock_offset_s.unwrap_or(0.0), &sample.values);
         }
         made.took(self.cpu_s - self.cpu_before_s);
-        NodeReadings { set: self.set.clone(), samples: made.into_samples(), clock_offset_s }
+        NodeReadings {
+            set: self.set.clone(),
+            unreadable: self.unreadable.clone(),
+            samples: made.into_samples(),
+            clock_offset_s,
+        }
     }
 }
 
-/// Drops every second one of too many, but not the first.
-fn thin<T>(all: &mut Vec<T>) {
-    if all.len() > MOST_SAMPLES {
+/// Drops every second one of too many, but not the first; of those that `is_rare` names none, as long as these alone are not too many.
+fn thin<T>(all: &mut Vec<T>, is_rare: impl Fn(&T) -> bool) {
+    let drop_every_second = |all: &mut Vec<T>, is_kept: &dyn Fn(&T) -> bool| {
         let mut count = 0;
-        all.retain(|_| {
-            count += 1;
-            count % 2 == 1
+        all.retain(|one| {
+            count += usize::from(!is_kept(one));
+            is_kept(one) || count % 2 == 1
         });
+    };
+    if all.len() > MOST_SAMPLES {
+        drop_every_second(all, &is_rare);
+    }
+    if all.len() > MOST_SAMPLES {
+        drop_every_second(all, &|_| false);
     }
 }
 
@@ -219,6 +240,24 @@ mod tests {
         assert_eq!((found.looks, found.clock_hz, state.last_arrived_s()), (11, Some(2e9), Some(19.0)));
         states.take(&look(3.0, 2e9), 21.0);
         assert_eq!(states.of("n1").unwrap().vitals("n1").looks, 1, "its clock was set back");
+    }
+
+    /// A management controller that is asked each five seconds, beside a package: its few values are not dropped.
+    #[test]
+    fn long_runs_keep_what_comes_now_and_then() {
+        let controller = r#"{"source":"dcmi","name":"node","covers":"node","range_j":null,"apart_s":20.0},"#;
+        let mut states = NodeStates::default();
+        states.take(&FOUND.replace(r#""sensors":["#, &format!(r#""sensors":[{controller}"#)), 0.0);
+        for index in 0..20_000 {
+            let at_s = 0.5 * f64::from(index);
+            let slow = if index % 10 == 3 { r#"{"watts":300.0}"# } else { "null" };
+            let values = format!(r#"[{slow},{{"joules":{}}}]"#, at_s % 1000.0);
+            states.take(&format!(r#"{{"sample":{{"node":"n1","at_s":{at_s},"cpu_s":0.0,"values":{values}}}}}"#), at_s);
+        }
+        let found = states.of("n1").unwrap().readings().samples;
+        assert!(found.times_s.len() <= MOST_SAMPLES, "{}", found.times_s.len());
+        let covered: f64 = found.sum(&[0]).map(|(start_s, end_s, _)| end_s - start_s).sum();
+        assert!(covered > 0.97 * 10_000.0, "{covered} s of 10 000");
     }
 
     #[test]

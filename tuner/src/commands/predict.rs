@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use objectives::scenario::Choices;
+use space::machine::Machine;
+
 use crate::cli::predict::PredictArgs;
 use crate::exit;
 use crate::predict::compare::MeasuredComparison;
@@ -33,6 +36,11 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
     let question = Question::new(&wanted(args)?, &machine)?;
     let answer = model.answer(&machine, &question, &choices)?;
+    let idle =
+        idle(args, &machine, |choices| Some(model.answer(&machine, &question, choices).ok()?.time_s), answer.time_s);
+    if !idle.is_empty() {
+        say(&format!("note: {} has no effect on this prediction; it is the same without", idle.join(", ")));
+    }
     let unseen = unseen(args, model.sees(&machine));
     if !unseen.is_empty() {
         say(&format!(
@@ -73,6 +81,37 @@ fn wanted(args: &PredictArgs) -> anyhow::Result<WantedRun> {
     })
 }
 
+/// Flags of [`Choices`] that were given and without which `time` is the same.
+fn idle(
+    args: &PredictArgs,
+    machine: &Machine,
+    time: impl Fn(&Choices) -> Option<f64>,
+    time_s: f64,
+) -> Vec<&'static str> {
+    let given = args.choices.choices(machine);
+    let layering = machine.choices.and_then(|published| published.layers).unwrap_or_default();
+    let usual = Choices { layering, ..Choices::default() };
+    let without = [
+        ("--reading", Choices { reading: usual.reading, ..given }),
+        ("--update-coefficient", Choices { update_coefficient: usual.update_coefficient, ..given }),
+        ("--memory", Choices { memory: usual.memory, ..given }),
+        ("--layers", Choices { layering: usual.layering, ..given }),
+        ("--inner-grid", Choices { inner: usual.inner, ..given }),
+        ("--round-n", Choices { round_n: usual.round_n, ..given }),
+        ("--rank-gflops", Choices { rank_gflops: usual.rank_gflops, ..given }),
+        ("--alpha", Choices { alpha_s: usual.alpha_s, ..given }),
+        ("--link", Choices { link_gbytes_per_s: usual.link_gbytes_per_s, ..given }),
+        ("--split", Choices { split: usual.split, ..given }),
+        ("--fact", Choices { fact: usual.fact, ..given }),
+        ("--host-panel-gflops", Choices { host_panel_gflops: usual.host_panel_gflops, ..given }),
+    ];
+    without
+        .iter()
+        .filter(|(_, choices)| *choices != given && time(choices) == Some(time_s))
+        .map(|(flag, _)| *flag)
+        .collect()
+}
+
 /// Parameters that were given and do not change what the model says.
 fn unseen(args: &PredictArgs, seen: &[&str]) -> Vec<&'static str> {
     let given = [
@@ -80,9 +119,6 @@ fn unseen(args: &PredictArgs, seen: &[&str]) -> Vec<&'static str> {
         ("BCAST", args.bcast.is_some()),
         ("SWAP", args.swap.is_some()),
         ("PMAP", args.pmap.is_some()),
-        ("--split", args.choices.split.is_some()),
-        ("--fact", args.choices.fact.is_some()),
-        ("--host-panel-gflops", args.choices.host_panel_gflops.is_some()),
     ];
     given.iter().filter(|(name, given)| *given && !seen.contains(name)).map(|(name, _)| *name).collect()
 }

@@ -14,6 +14,10 @@ pub const GRADE: &str = "not Green500 grade";
 /// Share of the core phase that readings have to cover before GFLOPS/W are given.
 pub const LEAST_COVERAGE: f64 = 0.8;
 
+/// Share of a run that readings have to cover for a search to compare its power with those of others. It is less than
+/// [`LEAST_COVERAGE`]: a sensor that answers each few seconds says enough of windows of a quarter of a minute.
+pub const LEAST_TO_COMPARE: f64 = 0.5;
+
 /// The columns of a row; all absent where nothing was read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunPower {
@@ -55,6 +59,11 @@ impl RunPower {
             power_source: Some(SIMULATED.to_owned()),
             ..Self::default()
         }
+    }
+
+    /// Share that readings cover: of the core phase, where it is that which counts and its time is known, else of the whole run.
+    pub fn coverage(&self, of_core: bool) -> Option<f64> {
+        self.power_coverage.filter(|_| of_core).or(self.run_power_coverage)
     }
 }
 

@@ -103,11 +103,10 @@ impl Model {
         MODELS.into_iter().map(|(_, model)| model)
     }
 
-    /// Parameters besides N, NB, P and Q that it includes on this machine: those of HPL.dat, and flags of single models.
+    /// Parameters of HPL.dat besides N, NB, P and Q that it includes on this machine.
     pub fn sees(self, machine: &Machine) -> &'static [&'static str] {
         match self {
-            Self::Device => &["DEPTH", "--split", "--fact", "--host-panel-gflops"],
-            Self::Calibrated => &["DEPTH"],
+            Self::Device | Self::Calibrated => &["DEPTH"],
             // What a message costs between nodes depends on which ranks these have.
             Self::Timeline if machine.phases.is_empty() || machine.layers.iter().any(Layer::joins_processes) => {
                 &["DEPTH", "BCAST", "SWAP", "PMAP"]

@@ -107,11 +107,17 @@ impl History {
         let at_n = || rows.iter().enumerate().filter(|(_, row)| row.n() == n);
         let rows: Vec<&R> = at_n().map(|(_, row)| row).collect();
         let factor = offset(&rows).exp();
+        let power_w =
+            |extent| if objective == Objective::GflopsPerWatt { reference_power_w(&rows, extent) } else { None };
+        let [whole_w, windows_w] = [Extent::Whole, Extent::Windows].map(power_w);
         let of_extent = |extent| if extent == Extent::Windows { factor } else { 1.0 };
         let at_equal_power = |row: &R| match objective {
             Objective::Gflops => Some(1.0),
             Objective::GflopsWithin { .. } => limited_power_w(row).map(|_| 1.0),
-            Objective::GflopsPerWatt => Some(first_power_w(&rows, row.extent())? / mean_power_w(row)?),
+            Objective::GflopsPerWatt => {
+                let reference_w = if row.extent() == Extent::Whole { whole_w } else { windows_w };
+                Some(reference_w? / mean_power_w(row)?)
+            }
         };
         let to_whole = |row: &R| at_equal_power(row).map(|ratio| ratio * of_extent(row.extent()));
         let quickest = quickest_windows(&rows);
@@ -164,20 +170,31 @@ pub(crate) fn point_of<R: Finished>(row: &R, domain: &dyn Candidates) -> Option<
     if row.n() == domain.spec().n { domain.point(&row.candidate()) } else { None }
 }
 
-/// The power of the first passed run of this extent, to which those of the others are compared.
-fn first_power_w<R: Finished>(rows: &[&R], extent: Extent) -> Option<f64> {
-    rows.iter().filter(|row| row.passed() && row.extent() == extent).find_map(|row| mean_power_w(*row))
+/// The power to which those of this extent are compared: that of the first passed windows, and what these would have as a whole run by the
+/// candidates that have both, so that the two say the same of a candidate; where there are no such, that of the first passed run.
+fn reference_power_w<R: Finished>(rows: &[&R], extent: Extent) -> Option<f64> {
+    let first =
+        |extent| rows.iter().filter(|row| row.passed() && row.extent() == extent).find_map(|row| mean_power_w(*row));
+    let logs = if extent == Extent::Whole {
+        logs_of_both(rows, |row| mean_power_w(row).filter(|_| row.passed()))
+    } else {
+        Vec::new()
+    };
+    match (median(&logs), first(Extent::Windows)) {
+        (Some(log), Some(windows_w)) => Some(windows_w * log.exp()),
+        _ => first(extent),
+    }
 }
 
 /// Logarithm of a whole run's rate over what its windows say: the mean over the candidates that have both, drawn towards
 /// 0 as long as they are few. One number for all candidates is what little a session can know of it.
 pub fn offset<R: Finished>(rows: &[&R]) -> f64 {
-    let logs = logs_of_both(rows);
+    let logs = logs_of_both(rows, Finished::comparable_rate_gflops);
     logs.iter().sum::<f64>() / (logs.len() as f64 + 1.0)
 }
 
-/// Logarithm of whole run by windows for each candidate that has both, in the order of the whole runs.
-fn logs_of_both<R: Finished>(rows: &[&R]) -> Vec<f64> {
+/// Logarithm of what `value` gives of whole run by windows for each candidate that has both, in the order of the whole runs.
+fn logs_of_both<R: Finished>(rows: &[&R], value: impl Fn(&R) -> Option<f64>) -> Vec<f64> {
     let of = |extent| rows.iter().filter(move |row| row.extent() == extent);
     if of(Extent::Windows).next().is_none() {
         return Vec::new();
@@ -187,22 +204,22 @@ fn logs_of_both<R: Finished>(rows: &[&R]) -> Vec<f64> {
         let next = places.len();
         places.entry(row.shared()).or_insert(next);
     }
-    let rates = |extent| {
-        let mut rates = vec![Vec::new(); places.len()];
+    let values = |extent| {
+        let mut values = vec![Vec::new(); places.len()];
         for row in of(extent) {
-            if let (Some(rate), Some(&place)) = (row.comparable_rate_gflops(), places.get(&row.shared())) {
-                rates[place].push(rate);
+            if let (Some(own), Some(&place)) = (value(row), places.get(&row.shared())) {
+                values[place].push(own);
             }
         }
-        rates
+        values
     };
-    let both = rates(Extent::Whole).into_iter().zip(rates(Extent::Windows));
+    let both = values(Extent::Whole).into_iter().zip(values(Extent::Windows));
     both.filter_map(|(whole, windows)| Some((median(&whole)? / median(&windows)?).ln())).collect()
 }
 
 /// Standard deviation that is left of the [`offset`].
 pub fn offset_sd<R: Finished>(rows: &[&R]) -> f64 {
-    OFFSET_SD / (1.0 + logs_of_both(rows).len() as f64).sqrt()
+    OFFSET_SD / (1.0 + logs_of_both(rows, Finished::comparable_rate_gflops).len() as f64).sqrt()
 }
 
 /// Wall-clock seconds and rate of the windows that passed in the least time.
@@ -347,5 +364,30 @@ mod tests {
         };
         assert_eq!(rates(Objective::Gflops), [(0, 20.0), (1, 22.0), (2, 30.0), (3, 19.0)]);
         assert_eq!(rates(Objective::GflopsPerWatt), [(0, 20.0), (1, 22.0 * 0.8), (3, 38.0)]);
+    }
+
+    /// A whole run takes 10 % less power than windows predict for its core phase: a candidate that has both has one value.
+    #[test]
+    fn by_gflops_per_watt_windows_and_whole_run_of_a_candidate_say_the_same() {
+        let spec = spec();
+        let domain = HplDomain::new(&spec).unwrap();
+        let [first, leader] = [0, 1].map(|at| domain.candidate(&domain.points()[at]));
+        let windows = |trial: u64, candidate: &space::Candidate, rate: f64, watts: f64| Row {
+            extent: Extent::Windows,
+            rate_gflops: None,
+            estimated_rate_gflops: Some(rate),
+            estimated_power_w: Some(watts),
+            ..row_of(trial, candidate)
+        };
+        let whole = Row { rate_gflops: Some(22.0), run_power_w: Some(108.0), ..row_of(2, &leader) };
+        let rows = [windows(0, &first, 20.0, 100.0), windows(1, &leader, 22.0, 120.0), whole];
+        let history = History::from_rows(&rows, &domain, Objective::GflopsPerWatt);
+        let rates: Vec<f64> = history
+            .trials
+            .iter()
+            .map(|trial| if let TrialResult::Rate(rate) = trial.outcome { rate } else { panic!("{trial:?}") })
+            .collect();
+        assert!((rates[0] - 20.0).abs() < 1e-9 && (rates[1] - 22.0 / 1.2).abs() < 1e-9, "{rates:?}");
+        assert!((rates[2] / rates[1] - 1.0).abs() < 1e-9, "{rates:?}");
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
         Err(error) => {
             let way_out =
                 "ask the site why the counters of the node are closed; they are open to all users as delivered";
-            found.unreadable.push(Unreadable::of("pm_counters", "node", &error, way_out));
+            found.unreadable.push(Unreadable::of(("pm_counters", "node"), Covers::Node, &error, way_out));
         }
     }
 }

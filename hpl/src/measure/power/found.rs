@@ -14,6 +14,8 @@ pub struct Unreadable {
     pub source: String,
     /// Its name there.
     pub name: String,
+    /// What it would measure.
+    pub covers: Covers,
     /// Why, as a clause.
     pub why: String,
     /// What would make it readable.
@@ -21,12 +23,12 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    pub(super) fn of(source: &str, name: &str, error: &io::Error, way_out: &str) -> Self {
+    pub(super) fn of((source, name): (&str, &str), covers: Covers, error: &io::Error, way_out: &str) -> Self {
         let why = match error.kind() {
             ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
             _ => error.to_string(),
         };
-        Self { source: source.to_owned(), name: name.to_owned(), why, way_out: way_out.to_owned() }
+        Self { source: source.to_owned(), name: name.to_owned(), covers, why, way_out: way_out.to_owned() }
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
         Err(why) => found.unreadable.push(Unreadable {
             source: "nvml".to_owned(),
             name: NAME.to_owned(),
+            covers: Covers::Accelerator,
             why,
             way_out: "use the libnvidia-ml.so.1 of the driver: in a container, start it with --gpus all".to_owned(),
         }),
@@ -32,6 +33,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
             found.unreadable.push(Unreadable {
                 source: "nvml".to_owned(),
                 name: format!("gpu-{index}"),
+                covers: Covers::Accelerator,
                 why: "the driver gives neither energy nor power of it".to_owned(),
                 way_out: "run on the host: guests and parts of an accelerator (vGPU, MIG) have no power of their own"
                     .to_owned(),

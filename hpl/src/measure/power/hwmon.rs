@@ -68,7 +68,7 @@ fn push(path: PathBuf, energy: bool, name: String, covers: Covers, found: &mut F
         }
         Err(error) => {
             let named = format!("{name} ({})", path.display());
-            found.unreadable.push(Unreadable::of("hwmon", &named, &error, WAY_OUT));
+            found.unreadable.push(Unreadable::of(("hwmon", &named), covers, &error, WAY_OUT));
         }
     }
 }

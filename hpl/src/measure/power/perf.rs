@@ -47,7 +47,7 @@ fn find_by(root: &Path, found: &mut FoundSensors, open: impl Fn(CountedEvent) ->
         let Some((config, scale)) = described.filter(|_| file(".unit").as_deref() == Some("Joules")) else {
             let why = io::Error::other(format!("its description is not known: '{words}'"));
             let way_out = "read the power by a meter, --power-log FILE.csv";
-            found.unreadable.push(Unreadable::of(SOURCE, event, &why, way_out));
+            found.unreadable.push(Unreadable::of((SOURCE, event), covers, &why, way_out));
             continue;
         };
         // Each package counts the same platform.
@@ -67,7 +67,9 @@ fn find_by(root: &Path, found: &mut FoundSensors, open: impl Fn(CountedEvent) ->
                     let facts = SensorFacts { range_j: Some(RANGE * scale), ..SensorFacts::new(SOURCE, name, covers) };
                     found.push(facts, Access::Event(event.into()));
                 }
-                Err(error) => found.unreadable.push(Unreadable::of(SOURCE, &name, &error, &way_out(root, &error))),
+                Err(error) => {
+                    found.unreadable.push(Unreadable::of((SOURCE, &name), covers, &error, &way_out(root, &error)))
+                }
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
                 let facts = SensorFacts { range_j, ..SensorFacts::new(SOURCE, name, covers) };
                 found.push(facts, Access::Energy(path, MICRO));
             }
-            Err(error) => found.unreadable.push(Unreadable::of(SOURCE, &name, &error, WAY_OUT)),
+            Err(error) => found.unreadable.push(Unreadable::of((SOURCE, &name), covers, &error, WAY_OUT)),
         }
     }
 }

@@ -49,6 +49,15 @@ impl SensorSet {
         chosen.iter().any(|&index| self.0[index].covers != Covers::Accelerator)
     }
 
+    /// Those that measure other packages, or their memory, than these sensors do, by the same interface: without them these are not the whole node.
+    pub fn lacking<'a>(&self, chosen: &[usize], unreadable: &'a [Unreadable]) -> Vec<&'a Unreadable> {
+        let is_alike = |sensor: &Unreadable| {
+            let alike = |&index: &usize| self.0[index].source == sensor.source && self.0[index].covers == sensor.covers;
+            matches!(sensor.covers, Covers::Package | Covers::Memory) && chosen.iter().any(alike)
+        };
+        unreadable.iter().filter(|sensor| is_alike(sensor)).collect()
+    }
+
     /// Interfaces with the names of these sensors, `powercap package-0 dram-0, nvml gpu-0`.
     pub fn words(&self, chosen: &[usize]) -> String {
         let sensors: Vec<&SensorFacts> = chosen.iter().map(|&index| &self.0[index]).collect();

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hpl::measure::power::{PowerSampler, PowerSamples, PowerSensors, Unreadable};
+use hpl::measure::power::{PowerSampler, PowerSamples, PowerSensors, SensorSet, Unreadable};
 use serde::{Deserialize, Serialize};
 
 use self::means::{means, of_sensors, readings_of};
@@ -194,7 +194,7 @@ impl PowerReader {
         Ok(Some(PowerRecord {
             schema_version: RECORD_SCHEMA,
             source: self.source(&chosen),
-            of_all: self.is_of_all() && set.have_processors(&chosen),
+            of_all: self.is_of_all() && stands_for_node(set, &chosen, self.sensors.unreadable()),
             core_s,
             core,
             run,
@@ -212,7 +212,8 @@ impl PowerReader {
         if let Some(nodes) = self.nodes_read() {
             return several::all_can_be_read(nodes);
         }
-        self.meter.is_some() || self.sensors.set().have_processors(&self.sensors.set().of_node(|_| true))
+        let set = self.sensors.set();
+        self.meter.is_some() || stands_for_node(set, &set.of_node(|_| true), self.sensors.unreadable())
     }
 
     /// Whether the readings are those of all that a run uses.
@@ -230,8 +231,9 @@ impl PowerReader {
     }
 
     fn source(&self, chosen: &[usize]) -> String {
-        let part = if self.sensors.set().have_processors(chosen) { "" } else { "; accelerators alone" };
-        self.on_nodes(format!("{}; {GRADE}{part}", self.sensors.set().words(chosen)))
+        let set = self.sensors.set();
+        let part = lacking(set, chosen, self.sensors.unreadable()).map_or(String::new(), |part| format!("; {part}"));
+        self.on_nodes(format!("{}; {GRADE}{part}", set.words(chosen)))
     }
 
     fn on_nodes(&self, source: String) -> String {
@@ -243,6 +245,20 @@ impl PowerReader {
 }
 
 const WITH_METER: &str = "a meter's readings are taken with --power-log FILE.csv";
+
+/// What of a node these sensors do not measure, in words; `None` where they stand for it.
+fn lacking(set: &SensorSet, chosen: &[usize], unreadable: &[Unreadable]) -> Option<String> {
+    if !set.have_processors(chosen) {
+        return Some("accelerators alone".to_owned());
+    }
+    let names: Vec<&str> = set.lacking(chosen, unreadable).iter().map(|sensor| sensor.name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("without {}", names.join(" ")))
+}
+
+/// Whether these sensors measure all of a node.
+fn stands_for_node(set: &SensorSet, chosen: &[usize], unreadable: &[Unreadable]) -> bool {
+    lacking(set, chosen, unreadable).is_none()
+}
 
 /// Sensors that cannot be read, together where the way out is the same.
 fn unreadable(sensors: &[Unreadable]) -> Vec<String> {

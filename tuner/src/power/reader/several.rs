@@ -7,17 +7,17 @@ use super::super::record::{GRADE, NodeMeans, PowerRecord, RECORD_SCHEMA};
 use super::super::spans::RunSpans;
 use super::means::{means, of_sensors, readings_of};
 use super::total::total;
+use super::{lacking, stands_for_node};
 use crate::agents::{NodeAgents, NodeReadings};
 
 /// Nodes are named up to this number.
 const NAMED: usize = 6;
 
-/// Whether each node has said that it has sensors of more than accelerators.
+/// Whether each node has said that it has sensors of all of it.
 pub(super) fn all_can_be_read(nodes: &NodeAgents) -> bool {
-    nodes
-        .nodes()
-        .iter()
-        .all(|node| nodes.found(node).is_some_and(|(set, _)| set.have_processors(&set.of_node(|_| true))))
+    nodes.nodes().iter().all(|node| {
+        nodes.found(node).is_some_and(|(set, closed)| stands_for_node(&set, &set.of_node(|_| true), &closed))
+    })
 }
 
 /// Whether any node has a sensor.
@@ -44,8 +44,9 @@ fn record(nodes: &[String], read: &[Option<NodeReadings>], spans: &RunSpans) -> 
         };
         let readings = readings_of(&found.samples, &chosen);
         let (core, run) = means(&readings, spans);
-        of_all &= found.set.have_processors(&chosen);
-        let part = if found.set.have_processors(&chosen) { "" } else { ", accelerators alone" };
+        let part = lacking(&found.set, &chosen, &found.unreadable);
+        of_all &= part.is_none();
+        let part = part.map_or(String::new(), |part| format!(", {part}"));
         words.push((node.clone(), format!("{}{part}", found.set.words(&chosen))));
         sensors.extend(of_sensors((&found.set, &found.samples), &chosen, spans, Some(node)));
         samples = samples.max(found.samples.times_s.len());
@@ -168,7 +169,7 @@ mod tests {
         let watts = |start_s: f64| if (1010.0..1090.0).contains(&(start_s + 0.5)) { busy } else { 100.0 };
         let watts = vec![times_s[..seconds].iter().map(|&start_s| Some(watts(start_s))).collect()];
         let samples = PowerSamples { times_s, watts, cpu_s: 1e-3 };
-        Some(NodeReadings { set: set(&["package-0"]), samples, clock_offset_s: Some(0.25) })
+        Some(NodeReadings { set: set(&["package-0"]), unreadable: Vec::new(), samples, clock_offset_s: Some(0.25) })
     }
 
     fn spans() -> RunSpans {

@@ -73,6 +73,22 @@ fn what_vanishes_lowers_the_coverage_and_what_stands_still_is_left_out() {
 }
 
 #[test]
+fn one_package_of_two_is_no_node() {
+    let root = tempfile::tempdir().unwrap();
+    tree(root.path());
+    let counter = root.path().join("sys/class/powercap/intel-rapl:1/energy_uj");
+    fs::remove_file(&counter).unwrap();
+    fs::create_dir(&counter).unwrap();
+    let reader = PowerReader::new(root.path(), None, RunsOn::ThisNode);
+    let samples = PowerSamples { watts: vec![vec![Some(150.0); 100]], ..samples(&busy()) };
+    let found = reader.of_run(&samples, &spans()).unwrap().unwrap();
+    assert_eq!(found.source, "powercap package-0; not Green500 grade; without package-1");
+    let columns = found.columns(Some(600.0));
+    assert_eq!((columns.power_w, columns.gflops_per_w), (Some(150.0), None));
+    assert!(!reader.can_read() && reader.sentences()[1].contains("udev"), "{:?}", reader.sentences());
+}
+
+#[test]
 fn of_several_nodes_the_reading_is_that_of_one() {
     let root = tempfile::tempdir().unwrap();
     tree(root.path());

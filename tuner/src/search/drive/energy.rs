@@ -17,6 +17,10 @@ const TRIALS: usize = 16;
 /// of it in `wall_s` seconds.
 pub(super) fn with_estimate(power: RunPower, observed: Option<&Observation>, wall_s: f64, store: &Store) -> RunPower {
     let (Some(Observation::Windows(sample)), Some(watts)) = (observed, power.run_power_w) else { return power };
+    if sample.pair.is_some() {
+        // The energy is that of two candidates.
+        return power;
+    }
     let (run, found) = (&sample.result, store.session().settings.as_found());
     let joules = watts * wall_s;
     let factor = power_factor(&run.candidate.engine.settings, &found);

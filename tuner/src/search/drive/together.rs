@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hpl::machine::accelerators::Accelerators;
-use hpl::measure::power::PowerSamples;
 use objectives::predict::Predictor;
-use objectives::real::{Extent, GuardRecord, RealRuns, Running};
+use objectives::real::{Extent, RealRuns, Running};
 use objectives::{Failure, Observation};
 
 use super::energy::with_estimate;
+use super::power::power_of_run;
 use super::rival::{Pace, REDRAW, Rival};
 use super::silence::Silence;
 use super::whole::completed;
@@ -17,7 +17,7 @@ use crate::agents::NodeAgents;
 use crate::agents::vitals::{self, NodeApart, VitalsRecord};
 use crate::error::RecordError;
 use crate::power::settings::{NodeSetter, clock_doubt};
-use crate::power::{PowerReader, PowerRecord, RunPower, RunSpans};
+use crate::power::{PowerReader, RunPower};
 use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
 use crate::record::store::{RunningTrial, Store};
@@ -205,7 +205,10 @@ impl TrialRunner<'_> {
             let outcome = outcome.map(|observed| completed(observed, &due.plan.candidate, predictor));
             let power = match (clock, samples) {
                 (Some(clock), _) => clock.power.map(RunPower::simulated).unwrap_or_default(),
-                (None, Some(samples)) => self.power_of(trial.folder(), &outcome, &samples),
+                (None, Some(samples)) => {
+                    let results = trial.folder().join(self.runs.results_file());
+                    power_of_run((self.power, &samples), (&results, &outcome), self.objective, self.progress)
+                }
                 (None, None) => RunPower::default(),
             };
             let power = with_estimate(power, outcome.as_ref().ok(), wall_s, self.store);
@@ -309,39 +312,6 @@ impl TrialRunner<'_> {
             self.progress.tick(self.budget.left_s());
             self.store.heartbeat(self.budget.spent_s());
         }
-    }
-
-    /// The power that the run in `folder` took, which is kept there as well.
-    fn power_of(&mut self, folder: &Path, outcome: &Result<Observation, Failure>, samples: &PowerSamples) -> RunPower {
-        let measured = match outcome {
-            Ok(Observation::Whole(measured)) => Some(measured),
-            _ => None,
-        };
-        // Only a run of another engine says by its output when its core phase was.
-        let printed = measured.filter(|measured| measured.result.is_none());
-        let output = printed.and_then(|_| std::fs::read_to_string(folder.join(self.runs.results_file())).ok());
-        let spans = GuardRecord::read(folder).ok();
-        let spans = spans.and_then(|guard| RunSpans::new(&guard, measured, output.as_deref().unwrap_or_default()));
-        let record = spans.map_or(Ok(None), |spans| self.power.of_run(samples, &spans));
-        let record = record.unwrap_or_else(|problem| {
-            self.progress.warn_once(&problem);
-            None
-        });
-        if let Some(still) = self.power.still(samples) {
-            self.progress.warn_once(&still);
-        }
-        let Some(record) = record else { return RunPower::default() };
-        if let Ok(json) = serde_json::to_vec(&record) {
-            // The row has what counts; a full disk is seen when that is written.
-            let _ = replace_file(&folder.join(PowerRecord::NAME), &json);
-        }
-        if !record.of_all && !self.objective.is_rate() {
-            // Less power than it took would make it look better than it is.
-            self.progress
-                .warn_once(&format!("power: not of all that a run uses, which does not count then: {}", record.source));
-            return RunPower { power_source: Some(record.source), ..RunPower::default() };
-        }
-        record.columns(measured.map(|measured| measured.rate_gflops))
     }
 
     fn show(&mut self, plan: &PlannedTrial) {

@@ -49,7 +49,7 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
 
 fn unreadable(found: &mut FoundSensors, why: String, way_out: &str) {
     let (source, name, way_out) = (SOURCE.to_owned(), "node".to_owned(), way_out.to_owned());
-    found.unreadable.push(Unreadable { source, name, why, way_out });
+    found.unreadable.push(Unreadable { source, name, covers: Covers::Node, why, way_out });
 }
 
 fn way_out(why: &str) -> String {

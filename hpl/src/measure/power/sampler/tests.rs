@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-use super::super::SensorValue;
+use super::super::{Covers, SensorValue};
 use super::*;
 
 /// A tree of files, the folders made.
@@ -131,7 +131,7 @@ fn what_may_not_be_read_is_named_with_the_way_out() {
 fn a_reader_without_rights_is_told_so() {
     use super::super::found::Unreadable;
     let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-    let said = Unreadable::of("powercap", "package-0", &error, "sudo chmod");
+    let said = Unreadable::of(("powercap", "package-0"), Covers::Package, &error, "sudo chmod");
     assert_eq!(said.to_string(), "powercap package-0: this user may not read it");
 }
 
