@@ -5,6 +5,11 @@ use crate::{Candidate, KernelChoice, Share};
 /// Maximum threads over all ranks of one process; a larger number is taken as an input error.
 pub const MAX_THREADS: usize = 16_384;
 
+/// Maximum cores or accelerators of all nodes together; a larger number is taken as an input error.
+pub const MAX_PLACES: usize = 1 << 24;
+
+const IN_ONE_PROCESS: &str = " in one process";
+
 /// A hard rule that a candidate breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
@@ -26,9 +31,9 @@ pub enum RuleError {
         /// The order.
         found: usize,
     },
-    /// Too many threads of one process.
+    /// Too many threads of one process, or of all.
     #[error(
-        "P={p} Q={q} with {threads} threads per rank is more than {MAX_THREADS} threads in one process; lower P, Q or the threads"
+        "P={p} Q={q} with {threads} threads per rank is more than {most} threads{place}; lower P, Q or the threads"
     )]
     TooManyThreads {
         /// Process rows.
@@ -37,6 +42,10 @@ pub enum RuleError {
         q: usize,
         /// Threads of each rank.
         threads: usize,
+        /// As many as there may be.
+        most: usize,
+        /// ` in one process`, or nothing.
+        place: &'static str,
     },
     /// A right section of all columns.
     #[error("split must be at least 0 and below 1, found {found}")]
@@ -111,15 +120,33 @@ impl Candidate {
         if hpl.n > max {
             return Err(RuleError::TooLarge { max, found: hpl.n });
         }
-        let threads = self.engine.threads;
-        let total = hpl.p.checked_mul(hpl.q).and_then(|ranks| ranks.checked_mul(threads));
-        if total.is_none_or(|total| total > MAX_THREADS) {
-            return Err(RuleError::TooManyThreads { p: hpl.p, q: hpl.q, threads });
+        if self.engine.threads > MAX_THREADS {
+            return Err(self.too_many_threads(MAX_THREADS, IN_ONE_PROCESS));
+        }
+        if self.all_threads().is_none_or(|all| all > MAX_PLACES) {
+            return Err(self.too_many_threads(MAX_PLACES, ""));
         }
         if let Some(name) = self.engine.extra.keys().next() {
             return Err(RuleError::Extra { name: name.clone() });
         }
         self.check_shares()
+    }
+
+    /// Checks that all ranks with their threads can be in one process.
+    ///
+    /// # Errors
+    /// [`RuleError::TooManyThreads`].
+    pub fn check_in_one_process(&self) -> Result<(), RuleError> {
+        let fits = self.all_threads().is_some_and(|all| all <= MAX_THREADS);
+        if fits { Ok(()) } else { Err(self.too_many_threads(MAX_THREADS, IN_ONE_PROCESS)) }
+    }
+
+    fn all_threads(&self) -> Option<usize> {
+        self.hpl.p.checked_mul(self.hpl.q)?.checked_mul(self.engine.threads)
+    }
+
+    fn too_many_threads(&self, most: usize, place: &'static str) -> RuleError {
+        RuleError::TooManyThreads { p: self.hpl.p, q: self.hpl.q, threads: self.engine.threads, most, place }
     }
 
     /// The rules of split, weights and kernels of ranks.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use space::{Candidate, HplParams};
+use space::Candidate;
 
 use super::job::{Job, JobOutcome, RankReport};
 use super::processes::{self, Processes};
@@ -100,14 +100,14 @@ impl Ranks {
         }
     }
 
-    /// Refuses a grid with more ranks than the job has processes.
+    /// Refuses a grid with more ranks than the job has processes, or more threads than one process may have.
     ///
     /// # Errors
-    /// [`RunError::Processes`].
-    pub fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
+    /// [`RunError::Processes`], [`RunError::Rule`].
+    pub fn check_grid(&self, candidate: &Candidate) -> Result<(), RunError> {
         match &self.0 {
-            Available::Threads(_) => Ok(()),
-            Available::Processes(processes) => processes.check_grid(hpl),
+            Available::Threads(_) => Ok(candidate.check_in_one_process()?),
+            Available::Processes(processes) => processes.check_grid(&candidate.hpl),
         }
     }
 

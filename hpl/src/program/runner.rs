@@ -133,7 +133,7 @@ impl Runner {
     /// Checks a candidate; returns it with its kernels resolved.
     pub(super) fn accept(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Candidate, RunError> {
         candidate.check()?;
-        ranks.check_grid(&candidate.hpl)?;
+        ranks.check_grid(candidate)?;
         if !force {
             check_memory(candidate, ranks.free_bytes(candidate.hpl.ranks()))?;
         }

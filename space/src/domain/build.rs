@@ -4,9 +4,10 @@
 use super::error::DomainError;
 use super::grids::{divisors, grid_of};
 use super::limits::Limits;
-use super::spec::{DomainSpec, MAX_PLACES};
+use super::spec::DomainSpec;
 use super::values::{Values, up_to};
 use crate::HplParams;
+use crate::rules::MAX_PLACES;
 use crate::rules::RuleError;
 use crate::workspace::{RunShape, Workspace};
 

@@ -1,7 +1,7 @@
 //! Errors of a domain.
 
 use super::limits::LimitError;
-use super::spec::MAX_PLACES;
+use crate::rules::MAX_PLACES;
 use crate::rules::RuleError;
 
 /// Why there is no candidate.

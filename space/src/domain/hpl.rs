@@ -10,7 +10,6 @@ use super::values::{DETAILS, Values};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space, enumerate, exceeds};
 use crate::order::required_bytes;
-use crate::rules::{MAX_THREADS, RuleError};
 use crate::workspace::Workspace;
 use crate::{Candidate, EngineParams, HplParams, Share, Weights};
 
@@ -70,11 +69,12 @@ impl HplDomain {
     /// # Errors
     /// As [`HplDomain::within`].
     pub fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
-        if spec.cores > MAX_THREADS {
-            return Err(RuleError::TooManyThreads { p: 1, q: spec.cores, threads: 1 }.into());
-        }
         let splits = splits(spec)?;
-        default_candidate(spec).check()?;
+        let usual = default_candidate(spec);
+        usual.check()?;
+        if !spec.has_nodes() {
+            usual.check_in_one_process()?;
+        }
         let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
         for (index, detail) in DETAILS.iter().enumerate() {
             let values = narrowed(detail.values(spec, &splits), limits, spec.n)?;

@@ -34,9 +34,6 @@ impl DomainSpec {
     }
 }
 
-/// Maximum cores or accelerators of all nodes together; a larger number is taken as an input error.
-pub const MAX_PLACES: usize = 1 << 24;
-
 /// Maximum points of a domain; a suggestion evaluates all of them.
 pub const MAX_POINTS: usize = 200_000;
 

@@ -194,13 +194,21 @@ fn rules_name_value_and_way_out() {
         (of(HplParams { ndiv: 1, ..base }, 1), "NDIV must be at least 2, found 1"),
         (of(base, 0), "threads must be at least 1, found 0"),
         (
-            of(HplParams { p: 200, q: 100, ..base }, 1),
-            "P=200 Q=100 with 1 threads per rank is more than 16384 threads in one process; lower P, Q or the threads",
+            of(base, 16_385),
+            "P=1 Q=2 with 16385 threads per rank is more than 16384 threads in one process; lower P, Q or the threads",
+        ),
+        (
+            of(HplParams { p: 5000, q: 5000, ..base }, 1),
+            "P=5000 Q=5000 with 1 threads per rank is more than 16777216 threads; lower P, Q or the threads",
         ),
     ];
     for (candidate, expected) in cases {
         assert_eq!(candidate.check().unwrap_err().to_string(), expected);
     }
+    // Of a job with many processes.
+    let of_nodes = of(HplParams { p: 200, q: 100, ..base }, 1);
+    assert_eq!(of_nodes.check(), Ok(()));
+    assert!(of_nodes.check_in_one_process().unwrap_err().to_string().contains("16384 threads in one process"));
     let huge = of(HplParams { p: usize::MAX, q: usize::MAX, ..base }, usize::MAX);
     assert!(matches!(huge.check(), Err(RuleError::TooManyThreads { .. })));
     assert_eq!(of(base, 1).check(), Ok(()));

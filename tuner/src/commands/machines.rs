@@ -84,6 +84,9 @@ fn entry(name: &'static str, machine: &Machine) -> MachineEntry {
 /// Why a model cannot predict a small run on all of the machine; `None` when it can.
 fn lacks(machine: &Machine, model: Model) -> Option<String> {
     let ranks: usize = machine.nodes.iter().map(|node| node.count * node.ranks(1)).sum();
+    if ranks == 0 {
+        return Some("it has no [[node]]".to_owned());
+    }
     let (p, q) = space::domain::squarest(ranks);
     let hpl = space::HplParams::baseline(1024, p, q);
     model

@@ -76,7 +76,9 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let described =
         machine.iter().flat_map(|machine| &machine.nodes).map(|node| node.count * node.cores).sum::<usize>();
     let cores = if described > 0 { described } else { cores };
-    let here = Here { cores, memory_bytes: facts.memory_available_bytes };
+    // What a machine.toml describes is another machine.
+    let memory_bytes = machine.as_ref().map(prepare::usable_bytes).filter(|bytes| *bytes > 0);
+    let here = Here { cores, memory_bytes: memory_bytes.unwrap_or(facts.memory_available_bytes) };
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;
     let n = args.n.map(|n| n as usize);

@@ -7,6 +7,7 @@ use objectives::real::Extent;
 use super::report::{RatioReport, Report, SideReport};
 use super::sides::RUNS_TO_JUDGE;
 use super::verdict::Verdict;
+use crate::exit;
 use crate::report::digits;
 
 /// The lines, one line feed at the end.
@@ -103,7 +104,7 @@ fn verdict(report: &Report) -> String {
             format!("open: {shown}; more runs make the interval narrower")
         }
     };
-    if report.a.residual_failed + report.b.residual_failed > 0 {
+    if report.exit_code == exit::RESIDUAL {
         return format!("a residual FAILED; {said}");
     }
     said

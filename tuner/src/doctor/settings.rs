@@ -60,7 +60,8 @@ fn quota(host: &HostFacts) -> Advice {
     let Some(quota) = host.cpu_quota else { return Advice::good("CPU quota", "none") };
     let cores = host.cores_allowed.len();
     let found = format!("the cgroup allows {quota:.2} CPUs, so that {cores} of {} are used", host.cpus_allowed);
-    if quota >= host.cpus_allowed as f64 {
+    // Threads are on cores, of which there may be fewer than logical CPUs.
+    if quota >= host.cpus_allowed as f64 || cores < quota.floor() as usize {
         return Advice::good("CPU quota", found);
     }
     let more = "give the container or job more CPUs: docker run --cpus, cpu limits of a pod, cpu.max of the cgroup";
@@ -220,10 +221,7 @@ fn accelerators(facts: &Facts, system: &System) -> Advice {
     let driver = if driven { "" } else { "; there is no device of a driver in /dev" };
     Advice::fact(
         "GPU",
-        format!(
-            "{named}{driver}. Without --engine hpl-tune computes on processors; to tune the vendor's HPL: --engine nvidia or rochpl with \
-             --program"
-        ),
+        format!("{named}{driver}; to tune the vendor's HPL on it: --engine nvidia or rochpl with --program"),
     )
 }
 

@@ -287,9 +287,22 @@ impl Session {
 
     /// Wall-clock seconds of the budget that are used up, by the later of this file and the journal.
     pub fn used_s<R: Finished>(&self, rows: &[R]) -> f64 {
-        rows.iter().map(|row| self.budget_s - row.budget_left_s()).fold(self.elapsed_s, f64::max)
+        self.used_by_s(rows).max(self.elapsed_s)
+    }
+
+    /// The same when the last of the rows was finished.
+    pub fn used_by_s<R: Finished>(&self, rows: &[R]) -> f64 {
+        rows.iter().map(|row| self.budget_s - row.budget_left_s()).fold(0.0, f64::max)
+    }
+
+    /// Whether it is over after this time, rather than stopped.
+    pub fn is_over(&self, used_s: f64) -> bool {
+        used_s > OVER * self.budget_s
     }
 }
+
+/// Part of the budget after which a session is over.
+const OVER: f64 = 0.9;
 
 /// TOML's integers have a sign, seeds do not.
 mod as_text {

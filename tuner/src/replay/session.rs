@@ -104,6 +104,7 @@ pub fn play(
                 extent: Extent::Whole,
                 seed,
                 until_gain: None,
+                earlier_rows: 0,
             },
             prior: prior.as_ref(),
             rows: &playing.rows,

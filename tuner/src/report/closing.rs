@@ -1,5 +1,7 @@
 //! The closing words of a session: what was won, and what to try next. Each sentence follows from the record.
 
+use objectives::real::Extent;
+
 use super::format::digits;
 use super::stats::Ratio;
 use super::summary::{Comparison, Summary};
@@ -11,9 +13,6 @@ use crate::search::rounds::PAIRS_TO_JUDGE;
 const WORTH_A_SEARCH: f64 = 0.005;
 /// Time taken by the hypervisor, as a share, that is named.
 const STOLEN: f64 = 0.02;
-
-/// Part of the budget after which a session is over, rather than stopped.
-const OVER: f64 = 0.9;
 
 /// Nodes that stood apart in one of so many trials are worth a look.
 const APART: usize = 3;
@@ -94,7 +93,7 @@ fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
 
 fn next(summary: &Summary, folder: &str) -> Vec<String> {
     let session = &summary.session;
-    let is_over = summary.used_s > OVER * session.budget_s;
+    let is_over = session.is_over(summary.used_s);
     let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
     if summary.best.is_none() {
         let failed = format!("the page report.html in {folder} tells why trials failed");
@@ -111,7 +110,8 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     if above_limit(summary).is_some() {
         next.push("a higher --power-limit, or --vary clock, which searches lower clocks, too".to_owned());
     }
-    if summary.verified_run().is_none() {
+    // A default that took the place of the choice has passed by whole runs.
+    if summary.verified_run().is_none() && !(summary.default_is_back() && session.extent == Extent::Whole) {
         let failed = summary.final_run.as_ref().filter(|row| !row.passed);
         next.push(match failed.map(|row| row.failure_detail.as_deref().unwrap_or(row.outcome.name())) {
             Some(why) => format!("the final run failed, {why}; the best is not verified at its N"),
@@ -121,10 +121,12 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     }
     if let Comparison::Measured { ratio } = &summary.best_by_baseline
         && ratio.pairs < PAIRS_TO_JUDGE
+        && !summary.rounds_failed
     {
-        next.push(format!("a longer --budget gives the {PAIRS_TO_JUDGE} pairs that an interval needs"));
+        let gives = format!("gives the {PAIRS_TO_JUDGE} pairs that an interval needs");
+        next.push(if is_over { format!("a longer --budget {gives}") } else { format!("{goes_on} and {gives}") });
     }
-    if let Some(GainLeft { expected, at_most }) = &session.left {
+    if let Some(GainLeft { expected, at_most }) = summary.left() {
         let (mean, most) = (100.0 * expected, 100.0 * at_most);
         next.push(if *expected >= WORTH_A_SEARCH {
             // Simulated runs are no start of another session.
@@ -165,7 +167,9 @@ mod tests {
     use super::super::summary::tests::session;
     use super::*;
     use crate::record::arbitrary::row;
+    use crate::record::session::Session;
     use crate::record::{Identity, Row};
+    use crate::search::rounds;
 
     fn summary(pairs: &[(f64, f64)]) -> Summary {
         let rows = [Row { strategy: Identity::FINAL.into(), ..row(0) }];
@@ -241,5 +245,22 @@ mod tests {
         };
         assert!(stopped(0.0).contains("hpl-tune --resume runs/x goes on"), "{}", stopped(0.0));
         assert!(stopped(f64::MAX).contains("a longer --budget leaves time for a final run; --warm-start runs/x"));
+    }
+
+    /// No budget gives what failures have ended, and no resume a final run of the default that has passed by whole runs.
+    #[test]
+    fn nothing_is_advised_that_does_not_help() {
+        let few = summary(&[(1.03, 1.0); 2]);
+        assert!(said(&few).contains("--resume runs/x goes on where this session has stopped and gives the 6 pairs"));
+        let over = Summary { used_s: f64::MAX, ..few.clone() };
+        assert!(said(&over).contains("a longer --budget gives the 6 pairs"), "{}", said(&over));
+        assert!(!said(&Summary { rounds_failed: true, ..few }).contains("6 pairs"));
+        let rows = rounds::tests::with_rounds(&[(10.0, 8.0, 9.0); 7]);
+        let mut back =
+            Summary::new(&Session { left: Some(GainLeft { expected: 0.03, at_most: 0.1 }), ..session() }, &rows);
+        assert!(back.default_is_back(), "{:?}", back.taken_back);
+        assert!(!said(&back).contains("final run") && !said(&back).contains("predicted to gain"), "{}", said(&back));
+        back.session.extent = Extent::Windows;
+        assert!(said(&back).contains("no final run of the best was made"), "{}", said(&back));
     }
 }

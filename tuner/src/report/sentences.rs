@@ -217,7 +217,7 @@ pub(crate) fn final_run(summary: &Summary, row: &Row) -> String {
     };
     let whose = if summary.verified_run().is_some() { "" } else { ", of the candidate that was chosen before" };
     let target = summary.estimate.as_ref().map_or(row.n, |estimate| estimate.candidate.hpl.n);
-    let smaller = if row.n < target { ": the time that was left allows no larger N" } else { "" };
+    let smaller = if row.n < target { ": the time that was left for it allows no larger N" } else { "" };
     format!("{} GFLOP/s at N = {}, residual {} PASSED{whose}{smaller}", digits(rate), row.n, digits(residual))
 }
 

@@ -42,8 +42,7 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
             None => line("Best", "none: no trial has passed".to_owned()),
         },
         Some(best) => {
-            // A final run at another N says nothing beside the default.
-            let other_n = summary.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != best.candidate.hpl.n);
+            let other_n = summary.estimate_at_other_n();
             match other_n {
                 Some(estimate) => line("Best", format!("estimated {}", estimated(estimate))),
                 None => line("Best", score(best, by)),
@@ -72,11 +71,11 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     line("Best/default", summary.best_by_baseline.words());
     line("Best/expert", summary.best_by_expert.words());
     choice(summary).into_iter().for_each(|said| line("Choice", said));
-    if let Some(left) = &summary.session.left {
+    if let Some(left) = summary.left() {
         line("Left", left.to_string());
     }
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
-        line("Predicted", format!("{} GFLOP/s for the best, before its first run", digits(predicted)));
+        line("Predicted", format!("{} GFLOP/s for the best, before its first whole run", digits(predicted)));
     }
     line(
         "Trials",

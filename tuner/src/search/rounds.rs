@@ -12,7 +12,7 @@ use space::stats::{median, squared_deviations};
 
 use crate::record::lead::Lead;
 use crate::record::{Finished, Identity, Objective, limited_power_w};
-use crate::search::history::RUN_SD;
+use crate::search::history::{NO_CHANCE, RUN_SD};
 
 /// Pairs after the choice that an interval needs.
 pub const PAIRS_TO_JUDGE: usize = 6;
@@ -42,6 +42,11 @@ pub fn baseline<R: Finished>(rows: &[R]) -> Option<Candidate> {
 pub fn verified<R: Finished>(rows: &[R], n: usize) -> Option<Candidate> {
     let row = rows.iter().find(|row| row.strategy() == Identity::FINAL && row.passed())?;
     Some(row.candidate().at_n(n))
+}
+
+/// Whether so many of the runs `after` the choice failed that it is no chance, those of the expert's configuration apart.
+pub fn have_failed<R: Finished>(after: &[R]) -> bool {
+    after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count() >= NO_CHANCE
 }
 
 /// Values of the objective of `a` and `b` from what ran after the choice: from the rounds that have both, a run of the baseline with the runs

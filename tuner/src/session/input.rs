@@ -106,7 +106,7 @@ fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
         EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     if engine.kernels == KernelChoice::Auto {
         return Err(bad_input(format!(
-            "{}: kernels must be builtin or a path; auto is not possible for a single run",
+            "{}: kernels must be builtin, builtin-avx2, builtin-portable or the path of a library; auto is possible for xhpl",
             path.display()
         )));
     }

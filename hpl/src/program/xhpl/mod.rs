@@ -233,15 +233,14 @@ fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), Xhp
     for same_size in candidates.chunk_by(|a, b| a.hpl.ranks() == b.hpl.ranks()) {
         let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
         for candidate in same_size {
-            let hpl = &candidate.hpl;
             let memory = || if force { Ok(()) } else { program::check_memory(candidate, free_bytes) };
             let rules = candidate.check().map_err(RunError::from);
-            rules.and_then(|()| ranks.check_grid(hpl)).and_then(|()| memory()).map_err(|source| {
-                match line_of(&source) {
+            rules.and_then(|()| ranks.check_grid(candidate)).and_then(|()| memory()).map_err(
+                |source| match line_of(&source) {
                     Some(line) => XhplError::Refused { line, source },
                     None => XhplError::Run(source),
-                }
-            })?;
+                },
+            )?;
         }
     }
     Ok(())

@@ -303,6 +303,7 @@ fn search(
         objective,
         seed: store.session().seed,
         until_gain: store.session().until_gain,
+        earlier_rows: store.rows().len(),
     };
     plan(store, &setup, &model, budget, progress);
     say_binding(engine, &baseline, store.session(), program, progress)?;

@@ -347,14 +347,18 @@ impl Store {
     fn adopt(&mut self, runs: &RealRuns) -> Result<Vec<u64>, RecordError> {
         let mut adopted = Vec::new();
         let recorded: HashSet<u64> = self.kept.numbers().collect();
+        let (session, kept) = (&self.session, &self.kept);
+        let [all, some] = [session.used_by_s(&kept.on_all), session.used_by_s(&kept.on_some)];
+        let before_s = session.used_by_s(&kept.elsewhere).max(all).max(some);
         for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
             let folder = self.folder.trial(number);
             let Some(begun) = begun(&folder) else { continue };
             let Some(outcome) = runs.adopt(&begun.run(), &folder) else { continue };
             let outcome = outcome.map(without_timeline);
-            let wall_s = GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
-            let spent_s = self.spent_s().max(self.session.used_s(&self.kept.elsewhere));
-            let left_s = self.session.budget_s - spent_s - wall_s;
+            let real_s = || GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
+            let wall_s = runs.simulated(&folder).map_or_else(real_s, |clock| clock.simulated_wall_s);
+            // They began after what is recorded; how long the session has gone on since is kept now and then.
+            let left_s = self.session.budget_s - self.session.elapsed_s.max(before_s + wall_s);
             let around = Circumstances { wall_s, left_s, ..Circumstances::default() };
             self.append(begun, &outcome, around, &folder.join(runs.results_file()))?;
             adopted.push(number);

@@ -16,10 +16,8 @@ fn store(parent: &Path) -> (Store, RealRuns) {
     (Store::open(folder, session, &runs).unwrap().0, runs)
 }
 
-/// The next trial, which ends as told.
-fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result<(), RecordError> {
-    let number = store.next_trial();
-    let plan = PlannedTrial {
+fn planned(number: u64) -> PlannedTrial {
+    PlannedTrial {
         trial: None,
         candidate: row(number).candidate(),
         extent: Extent::Whole,
@@ -31,8 +29,12 @@ fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result
         predicted: None,
         expected_s: 1.0,
         nodes: Vec::new(),
-    };
-    let trial = store.begin(&plan, runs)?;
+    }
+}
+
+/// The next trial, which ends as told.
+fn ended(store: &mut Store, runs: &RealRuns, failure: Option<Failure>) -> Result<(), RecordError> {
+    let trial = store.begin(&planned(store.next_trial()), runs)?;
     let measured = passed_run(20.0);
     let outcome = failure.map_or(Ok(Observation::Whole(measured)), Err);
     store.finish(trial, &outcome, Circumstances { wall_s: 0.5, left_s: 90.0, ..Circumstances::default() })
@@ -77,4 +79,24 @@ fn a_child_that_makes_no_table_stops_nothing_and_at_the_end_the_table_is_made_he
     let table: Vec<Row> = parquet::read(&store.folder().trials()).unwrap();
     assert!(table.len() == 2 && table == store.recorded().unwrap());
     assert_eq!(Session::load(&store.folder().session_toml()).unwrap().elapsed_s, 12.0);
+}
+
+/// Its tuner was ended 3.2 s after the last row, and the run took 3 s of these.
+#[test]
+fn the_time_of_a_run_that_is_taken_in_counts_once() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    ended(&mut store, &runs, None).unwrap();
+    let (used_s, number) = (store.spent_s(), store.next_trial());
+    let begun = store.begin(&planned(number), &runs).unwrap();
+    let guard = serde_json::json!({
+        "schema_version": 1, "command": ["x"], "started_utc": "2026-11-24T08:00:00Z", "wall_s": 3.0, "limit_s": 9.0,
+        "ended_by": "itself", "exit": { "code": 1 }, "user_s": 0.0, "system_s": 0.0, "max_rss_bytes": 0, "oom_kills": 0,
+        "stragglers": 0, "survivors": [], "output_error": null,
+    });
+    std::fs::write(begun.folder().join("guard.json"), guard.to_string()).unwrap();
+    store.close(used_s + 3.2).unwrap();
+    let (again, _) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
+    let left_s = again.rows().last().unwrap().budget_left_s();
+    assert_eq!((again.rows().len(), left_s), (2, again.session().budget_s - used_s - 3.2));
 }

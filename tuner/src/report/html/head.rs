@@ -6,7 +6,7 @@ use crate::record::session::Session;
 use crate::report::Summary;
 use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
-    choice, failures, final_by_estimate, final_run, limit_of_n, objective, pareto, power, spread, steadiness,
+    choice, estimated, failures, final_by_estimate, final_run, limit_of_n, objective, pareto, power, spread, steadiness,
 };
 
 /// Nodes whose names are in the head, at most.
@@ -43,9 +43,13 @@ fn minute(utc: &str) -> String {
 fn score(summary: &Summary) -> Vec<HeadFact> {
     let Some(best) = &summary.best else { return Vec::new() };
     let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
+    let (how, rate, detail, n) = match summary.estimate_at_other_n() {
+        Some(estimate) => ("estimated", estimate.estimated_rate_gflops, estimated(estimate), estimate.candidate.hpl.n),
+        None => (summary.session.how(), best.rate_gflops, spread(best), best.candidate.hpl.n),
+    };
     vec![
-        (summary.session.how(), format!("{} GFLOP/s", digits(best.rate_gflops)), spread(best)),
-        ("at", format!("N = {}", best.candidate.hpl.n), limit_of_n(summary).unwrap_or_default()),
+        (how, format!("{} GFLOP/s", digits(rate)), detail),
+        ("at", format!("N = {n}"), limit_of_n(summary).unwrap_or_default()),
         ("residual", residual, "of all its runs; below 16 passes".to_owned()),
     ]
 }
@@ -76,7 +80,7 @@ fn verified(summary: &Summary) -> Vec<HeadFact> {
     if let Some(beside) = &summary.final_by_estimate {
         facts.push(("final / estimate", format!("{:.3}", beside.ratio), final_by_estimate(beside)));
     }
-    if let Some(estimate) = &summary.estimate {
+    if let Some(estimate) = summary.estimate.as_ref().filter(|_| summary.estimate_at_other_n().is_none()) {
         let (rate, n) = (estimate.estimated_rate_gflops, estimate.candidate.hpl.n);
         let value = format!("{} ± {} GFLOP/s", digits(rate), digits(rate * estimate.estimated_sd));
         let samples = runs_in_words(estimate.trials.len());
@@ -84,9 +88,9 @@ fn verified(summary: &Summary) -> Vec<HeadFact> {
         facts.push(("estimated", value, detail));
     }
     if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
-        facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first run".to_owned()));
+        facts.push(("predicted", format!("{} GFLOP/s", digits(predicted)), "before its first whole run".to_owned()));
     }
-    if let Some(left) = &summary.session.left {
+    if let Some(left) = summary.left() {
         facts.push(("left", format!("≤ {:.1} %", 100.0 * left.at_most), left.to_string()));
     }
     facts

@@ -62,8 +62,9 @@ pub(super) fn by_baseline(
     rows: &[Row],
     best: Option<&Candidate>,
     baseline: Option<&Candidate>,
-    objective: Objective,
+    session: &Session,
 ) -> Comparison {
+    let objective = session.objective;
     let (best, baseline) = match (best, baseline) {
         (None, _) => return Comparison::not_measured(no_best(rows)),
         (_, None) => return Comparison::not_measured("the default did not run"),
@@ -76,7 +77,7 @@ pub(super) fn by_baseline(
     match paired_ratio(&rounds::in_turn(rows, best, baseline, objective)) {
         Some(ratio) => Comparison::Measured { ratio },
         None => Comparison::not_measured(&never_passed(rows, |row| row.is_of(baseline)).map_or_else(
-            || no_pairs(rows, [best, baseline], objective, "no time was left for pairs of the two"),
+            || no_pairs(rows, [best, baseline], session, "no time was left for pairs of the two"),
             |why| format!("the default has failed in each run, the last time: {why}"),
         )),
     }
@@ -93,14 +94,17 @@ fn above_limit(rows: &[Row], two: [(&Candidate, &str); 2], objective: Objective)
 }
 
 /// Why two were not compared after the choice; `short` of time, where that is the reason.
-fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], objective: Objective, short: &str) -> String {
+fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], session: &Session, short: &str) -> String {
     let ran = || !rounds::in_turn(rows, best, other, Objective::Gflops).is_empty();
     let is_final = |row: &Row| row.strategy == Identity::FINAL;
-    match objective {
+    let after = rounds::at_choice(rows).1;
+    match session.objective {
         Objective::GflopsPerWatt if ran() => "the power of no pair was read".to_owned(),
         _ if !rows.iter().any(is_final) => "there was no final run, after which it is measured".to_owned(),
         _ => match never_passed(rows, is_final) {
             Some(why) => format!("the final run, after which it is measured, failed: {why}"),
+            None if rounds::have_failed(after) => "the runs after the final run failed".to_owned(),
+            None if !session.is_over(session.used_s(rows)) => "the session has not come to it".to_owned(),
             None => short.to_owned(),
         },
     }
@@ -142,7 +146,7 @@ pub(super) fn by_expert(
     }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);
     Comparison::not_measured(&failed.map_or_else(
-        || no_pairs(rows, [best, expert], session.objective, "no time was left after the final run"),
+        || no_pairs(rows, [best, expert], session, "no time was left after the final run"),
         |row| format!("its run failed, {}", row.failure_detail.as_deref().unwrap_or(row.outcome.name())),
     ))
 }

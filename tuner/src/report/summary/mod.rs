@@ -10,6 +10,7 @@ use space::Candidate;
 use super::importance::{Importance, importance};
 use super::stats::Ratio;
 use crate::record::lead::Lead;
+use crate::record::left::GainLeft;
 use crate::record::session::Session;
 use crate::record::{Identity, Outcome, Row};
 use crate::search::rounds;
@@ -83,6 +84,9 @@ pub struct Summary {
     pub taken_back: Option<TakenBack>,
     /// How far what the final run verified is ahead of the baseline by the search and the pairs after it; `None` without a pair.
     pub lead: Option<Lead>,
+    /// Whether so many runs after the final one failed that no more were made.
+    #[serde(skip)]
+    pub rounds_failed: bool,
     /// How far the machine drifted: later by earlier runs of the same candidate, no run in two pairs.
     pub drift: Option<Ratio>,
     /// Largest share of a trial's processor time that the hypervisor gave to others.
@@ -158,7 +162,8 @@ impl Summary {
             trials: rows.len(),
             distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
             failures,
-            best_by_baseline: claims::by_baseline(rows, found, usual, objective),
+            rounds_failed: rounds::have_failed(rounds::at_choice(rows).1),
+            best_by_baseline: claims::by_baseline(rows, found, usual, session),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
             limited_power_w: best.as_ref().and_then(power_w),
             higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
@@ -212,6 +217,22 @@ impl Summary {
     pub fn verified_run(&self) -> Option<&Row> {
         let best = at_target_n(&self.best.as_ref()?.candidate, &self.session);
         self.final_run.as_ref().filter(|row| row.passed && at_target_n(&row.candidate(), &self.session) == best)
+    }
+
+    /// Whether the baseline is the best, in the place of what the final run verified.
+    pub fn default_is_back(&self) -> bool {
+        self.taken_back.as_ref().is_some_and(|back| back.default_is_best)
+    }
+
+    /// What the search left to gain over its choice; `None` where that was taken back.
+    pub fn left(&self) -> Option<&GainLeft> {
+        self.session.left.as_ref().filter(|_| !self.default_is_back())
+    }
+
+    /// What windows say of the best, where its whole run was at another N, which says nothing beside the default.
+    pub fn estimate_at_other_n(&self) -> Option<&Estimate> {
+        let n = self.best.as_ref()?.candidate.hpl.n;
+        self.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != n)
     }
 
     /// Its passed final run, else the last trial of the best.

@@ -205,6 +205,7 @@ impl NodesView<'_> {
                 objective: Objective::Gflops,
                 seed: self.setup.seed,
                 until_gain: None,
+                earlier_rows: 0,
             },
             prior: self.prior,
             rows,

@@ -25,7 +25,7 @@ pub struct Due {
 pub const FAILURES_TO_GIVE_UP: usize = 8;
 
 /// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
-pub fn nothing_works<R: Finished>(rows: &[R]) -> bool {
+fn nothing_works<R: Finished>(rows: &[R]) -> bool {
     let slow = |row: &R| matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten);
     let failed = |row: &&R| !row.passed() && !slow(row);
     rows.iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
@@ -36,7 +36,7 @@ impl<R: Finished> View<'_, R> {
     /// `final_n`, then what follows it; `None` at the end. [`View::left_s`] is all of the time left.
     pub fn due(&self, final_n: RangeInclusive<usize>) -> Option<Due> {
         let search = Self { left_s: self.left_s - self.final_reserve_s(), ..*self };
-        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL) && !nothing_works(self.rows);
+        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL) && !self.nothing_works();
         if let Some(plan) = is_searching.then(|| search.next()).flatten() {
             let limit_s = search.limit_s(&plan);
             return Some(Due { plan, limit_s });
@@ -47,6 +47,11 @@ impl<R: Finished> View<'_, R> {
             let limit_s = after.hopeless_s(&plan).min(after.left_s);
             Some(Due { plan, limit_s })
         })
+    }
+
+    /// Whether the latest trials since the session was begun or resumed all failed.
+    pub fn nothing_works(&self) -> bool {
+        nothing_works(self.of_this_sitting())
     }
 
     /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
@@ -98,6 +103,26 @@ mod tests {
         );
         assert_ne!(second.candidate, third.candidate);
         assert_eq!(due(&[512, 0, 0], &[]), None);
+    }
+
+    /// What failed before a session was resumed may be mended: the default is tried again, and then the search goes on.
+    #[test]
+    fn failures_of_an_earlier_sitting_do_not_end_this_one() {
+        let failed = |trial: usize| Row {
+            trial: trial as u64,
+            passed: false,
+            outcome: Outcome::Launch,
+            rate_gflops: None,
+            ..session(|_| Some(20.0))[0].1.clone()
+        };
+        let rows: Vec<Row> = (0..FAILURES_TO_GIVE_UP).map(failed).collect();
+        let strategy = |earlier_rows: usize| {
+            look(&rows, 1e5, |view| {
+                let view = View { setup: crate::search::schedule::Setup { earlier_rows, ..view.setup }, ..*view };
+                view.due(1000..=1000).map(|due| due.plan.strategy)
+            })
+        };
+        assert_eq!((strategy(0), strategy(rows.len()).as_deref()), (None, Some(Identity::BASELINE)));
     }
 
     /// It is the machine that fails then, and what has passed may still be verified.

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use space::dims::{Dim, Point, Space};
+use space::stats::mean;
 
 use super::Ctx;
 use super::context::finite;
@@ -20,12 +21,15 @@ const NB_STEP: f64 = 1.3;
 /// out.
 const HOPELESS: f64 = OFFSET_SD;
 
-/// Part of the budget that the design may take, in runs of the usual point.
+/// Part of the budget that the design may take.
 const SHARE: f64 = 0.2;
 
 /// The next point of the design about `usual`, `None` when it is done or has taken its part of the budget.
 pub(crate) fn next(ctx: &Ctx<'_>, usual: &Point) -> Option<Point> {
-    let runs = SHARE * ctx.budget_total_s / ctx.prior.cost_s(usual);
+    // A run may take longer than is predicted: other engines may repeat it, or do more in a call.
+    let walls: Vec<f64> = ctx.history.trials.iter().map(|trial| trial.wall_s).collect();
+    let run_s = mean(&walls).max(ctx.prior.cost_s(usual));
+    let runs = SHARE * ctx.budget_total_s / run_s;
     if ctx.trial as f64 >= runs || runs.is_nan() {
         return None;
     }
@@ -117,7 +121,7 @@ mod tests {
         ForeignDomain::new(&DomainSpec { n: 8000, ..spec() }, &foreign).unwrap()
     }
 
-    /// The runs of a design with `trials` usual runs in the budget, all of which pass.
+    /// The runs of a design with `trials` usual runs of a second in the budget, all of which pass.
     fn run(domain: &ForeignDomain, trials: f64) -> Vec<Point> {
         run_where(domain, trials, |_| TrialResult::Rate(1.0))
     }

@@ -35,7 +35,7 @@ pub enum Next {
 }
 
 /// Whether no more than `gain` is left, relative. A bound that is looked at after each run falls too low sooner or later, mostly by a
-/// lucky run: so the leader has to hold its place for some trials, and in as many runs as `NO_CHANCE`.
+/// lucky run: so it has to hold some trials after the leader was first run, and the leader has to be run as often as `NO_CHANCE`.
 pub fn next(ctx: &Ctx<'_>, gain: f64) -> Next {
     let surrogate = Surrogate::new(ctx);
     let Some((leader, _)) = bayes::leaders_by(&surrogate, ctx, 1).pop() else { return Next::Search };

@@ -250,10 +250,15 @@ pub struct Modelled {
 /// Threads that the ranks of any candidate have at most: as asked, else all cores that fixed ranks leave to each on its node.
 fn threads_each(runs: LauncherReach, machine: &Machine, wanted: Wanted) -> usize {
     let fixed = || {
-        let cores = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores));
+        let ranks = wanted.ranks?;
+        let places = |each: usize| {
+            let of_nodes = machine.nodes.iter().map(|node| node.count.saturating_mul(node.cores / each));
+            of_nodes.fold(0, usize::saturating_add)
+        };
         let least = machine.nodes.iter().map(|node| node.cores).min()?;
-        let each = cores.fold(0, usize::saturating_add) / wanted.ranks?.max(1);
-        runs.threads.then(|| each.min(least))
+        // A rank is on one node: more threads than leave a place to each rank are none.
+        let most = least.min(places(1) / ranks.max(1));
+        runs.threads.then(|| (1..=most).rev().find(|&each| places(each) >= ranks).unwrap_or(1))
     };
     wanted.threads.or_else(fixed).unwrap_or(1).max(1)
 }

@@ -75,6 +75,13 @@ fn a_rank_has_its_threads_on_one_node() {
     assert_eq!(most, Some(8));
 }
 
+/// Four nodes of 8 cores: with five threads each, which 32 cores for six ranks would allow, four ranks alone have a place.
+#[test]
+fn ranks_that_do_not_divide_over_the_nodes_share_their_memory() {
+    let of = |ranks: usize| room("netlib", &[node(4, 8, 10, None)], Some(ranks)).memory_bytes.unwrap() / ranks as u64;
+    assert_eq!((of(4), of(6), of(8), of(32)), (10_000_000_000, 5_000_000_000, 5_000_000_000, 1_250_000_000));
+}
+
 #[test]
 fn what_nobody_knows_is_said_and_bounds_no_order_of_the_user() {
     let wanted = Wanted { ranks: Some(8), threads: None };

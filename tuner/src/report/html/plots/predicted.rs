@@ -8,9 +8,13 @@ use super::still::{MOST_DOTS, Mark, Plot};
 use super::trials::{MOST, SearchTrial, points, rate_name, thinned};
 use crate::report::Summary;
 
-/// Passed trials that were predicted, and the diagonal. `None` where there are none.
+/// First trials of candidates that passed and were predicted, and the diagonal. `None` where there are none.
 pub(super) fn predicted(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option<InteractivePlot> {
-    let place = |trial: &SearchTrial<'_>| Some((trial.row.predicted_rate_gflops?, trial.rate_gflops));
+    // A repeat was predicted by runs of its own candidate.
+    let place = |trial: &SearchTrial<'_>| {
+        let predicted = trial.row.predicted_rate_gflops.filter(|_| trial.row.repeat_of.is_none())?;
+        Some((predicted, trial.rate_gflops))
+    };
     let places = || trials.iter().filter_map(place);
     let values = || places().flat_map(|(x, y)| [x, y]);
     let ends = [values().reduce(f64::min)?, values().reduce(f64::max)?];
@@ -27,7 +31,7 @@ pub(super) fn predicted(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option
     let still = Plot { x_name, y_name, description: "Measured against predicted rates", points: marks.collect(), line };
     Some(InteractivePlot {
         name: "predicted".to_owned(),
-        caption: html! { "The rate of each trial against the rate that was predicted before it; on the line both are equal." },
+        caption: html! { "The rate of the first trial of each candidate against the rate that was predicted before it; on the line both are equal." },
         traces: std::iter::once(diagonal).chain(points(thinned(trials, MOST).into_iter(), place)).collect(),
         layout: json!({ "xaxis": titled(x_name), "yaxis": titled(y_name) }),
         still: html! { @if let Some(svg) = still.draw() { (PreEscaped(svg)) } },

@@ -166,6 +166,9 @@ fn pairs_after_the_choice_are_reported_not_runs_before_it() {
     assert_eq!(json["best_by_expert"]["level"], 0.96875);
     // Without rounds nothing is claimed.
     let summary = Summary::new(&session, &rows[..5]);
+    assert_eq!(summary.best_by_baseline.words(), "not measured: the session has not come to it");
+    let session = Session { elapsed_s: session.budget_s, ..session };
+    let summary = Summary::new(&session, &rows[..5]);
     assert_eq!(summary.best_by_baseline.words(), "not measured: no time was left for pairs of the two");
     assert_eq!(summary.best_by_expert.words(), "not measured: no time was left after the final run");
     let reason = crate::record::session::ExpertChoice::None { reason: "the vendor of the processor is unknown".into() };

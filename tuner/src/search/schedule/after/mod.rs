@@ -11,7 +11,6 @@ use space::Candidate;
 use super::{FINAL_SHARE, Setup, View};
 use crate::record::{Finished, Identity, PlannedTrial};
 use crate::search::cost::CostEstimate;
-use crate::search::history::NO_CHANCE;
 use crate::search::model_prior;
 use crate::search::rounds::{self, PAIRS_TO_JUDGE, TakesBack};
 use crate::search::strategy::bayes;
@@ -124,8 +123,7 @@ impl<R: Finished> View<'_, R> {
 
     /// Whether there are enough rounds, or too many of their runs failed.
     fn ends_rounds(&self, verified: &Candidate, after: &[R]) -> bool {
-        let failures = after.iter().filter(|row| !row.passed() && row.strategy() != Identity::EXPERT).count();
-        after.len() >= SPARE || failures >= NO_CHANCE || self.has_rounds(verified)
+        after.len() >= SPARE || rounds::have_failed(after) || self.has_rounds(verified)
     }
 
     /// Whether there are the rounds that an interval needs, in a session that ends as soon as it can, or whose choice they clearly take back.
