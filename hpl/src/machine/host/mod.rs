@@ -35,7 +35,7 @@ pub struct HostFacts {
     /// Logical CPUs to run on, one per physical core, ordered by socket and cache. Limited by the affinity mask and the
     /// cgroup's CPU quota; at least one.
     pub cores_allowed: Vec<usize>,
-    /// Logical CPUs that the affinity mask allows.
+    /// Logical CPUs that the affinity mask allows, of those that are online.
     pub cpus_allowed: usize,
     /// CPU quota of the cgroup, in CPUs.
     pub cpu_quota: Option<f64>,
@@ -166,12 +166,15 @@ pub(super) fn cpus_below(root: &Path) -> Vec<usize> {
 /// Logical CPUs that this thread may run on; at least one.
 fn allowed_cpus(root: &Path) -> Vec<usize> {
     let status = read(root.join("proc/thread-self/status")).unwrap_or_default();
-    parse::field(&status, "Cpus_allowed_list").and_then(parse::cpu_list).filter(|cpus| !cpus.is_empty()).unwrap_or_else(
-        || {
-            let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            (0..count).collect()
-        },
-    )
+    let allowed = parse::field(&status, "Cpus_allowed_list").and_then(parse::cpu_list);
+    let Some(allowed) = allowed.filter(|cpus| !cpus.is_empty()) else {
+        let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        return (0..count).collect();
+    };
+    // The mask also has the CPUs that are offline.
+    let online = read(root.join("sys/devices/system/cpu/online")).and_then(|text| cpu_list(&text)).unwrap_or_default();
+    let usable: Vec<usize> = allowed.iter().copied().filter(|cpu| online.binary_search(cpu).is_ok()).collect();
+    if usable.is_empty() { allowed } else { usable }
 }
 
 enum Pages {
@@ -212,6 +215,38 @@ mod tests {
         assert!(facts.memory_available_bytes <= facts.memory_total_bytes);
         let later = super::facts().cpu_times.unwrap();
         assert!(later.total >= facts.cpu_times.unwrap().total);
+    }
+
+    /// Writes files below `root`.
+    fn tree(root: &Path, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    #[test]
+    fn offline_processors_are_no_cores() {
+        const ONLINE: &str = "sys/devices/system/cpu/online";
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        tree(root, &[("proc/thread-self/status", "Name:\tx\nCpus_allowed_list:\t0-7\n"), (ONLINE, "0-3\n")]);
+        // Those that are offline have no topology.
+        for (cpu, siblings) in [(0, "0,2\n"), (1, "1,3\n"), (2, "0,2\n"), (3, "1,3\n")] {
+            let path = format!("sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list");
+            tree(root, &[(path.as_str(), siblings)]);
+        }
+        let cores = || {
+            let facts = facts_below(root);
+            (facts.cores_allowed, facts.cpus_allowed)
+        };
+        assert_eq!(cores(), (vec![0, 1], 4));
+        // A list that names none of the allowed ones, or that cannot be read.
+        for other in ["8-9\n", "all\n", ""] {
+            tree(root, &[(ONLINE, other)]);
+            assert_eq!(cores(), (vec![0, 1, 4, 5, 6, 7], 8), "{other}");
+        }
     }
 
     #[test]
