@@ -6,6 +6,7 @@
 mod cgroup;
 mod cores;
 mod domains;
+mod memory_nodes;
 mod parse;
 mod vitals;
 
@@ -39,10 +40,10 @@ pub struct HostFacts {
     pub cpus_allowed: usize,
     /// CPU quota of the cgroup, in CPUs.
     pub cpu_quota: Option<f64>,
-    /// Memory of the machine in bytes.
+    /// Memory of the machine in bytes; where the cpuset leaves out NUMA nodes, that of the others.
     pub memory_total_bytes: u64,
-    /// Memory that can be filled without swapping, in bytes: the smaller of the system's available memory and the
-    /// memory that the cgroup's limit still allows.
+    /// Memory that can be filled without swapping, in bytes: the smallest of the system's available memory, that of the
+    /// NUMA nodes which the cpuset allows, and the memory that the cgroup's limit still allows.
     pub memory_available_bytes: u64,
     /// Memory limit of the cgroup in bytes, if it has one.
     pub memory_limit_bytes: Option<u64>,
@@ -123,8 +124,11 @@ pub fn facts_below(root: &Path) -> HostFacts {
     let group = cgroup::limits(root);
     let cpus = allowed_cpus(root);
     let cores_allowed = cores::within_quota(cores::physical(&cpus, topology), group.cpu_quota);
-    let memory_total_bytes = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
+    let nodes = memory_nodes::allowed(root);
+    let total = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
+    let memory_total_bytes = nodes.map_or(total, |nodes| nodes.total_bytes.min(total));
     let available = parse::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or_else(|| pages(Pages::Free));
+    let available = nodes.map_or(available, |nodes| nodes.available_bytes.min(available));
     let frequency = |name: &str| {
         let path = format!("sys/devices/system/cpu/cpu{}/cpufreq/{name}", cores_allowed[0]);
         parse::number(&read(&path)?).map(|khz| khz * 1e3)
