@@ -349,7 +349,7 @@ fn memory_too_small() {
 
 #[test]
 fn under_mpirun() {
-    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"] {
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"] {
         let folder = folder(DAT);
         let output = command(folder.path()).env(variable, "2").output().unwrap();
         refuses(&output, 2, &[variable, "mpirun"]);
