@@ -98,11 +98,11 @@ pub(super) fn start(calls: &'static Calls) -> Role {
 
 impl Processes {
     pub(super) fn threads_each(&self, ranks: usize) -> usize {
-        self.nodes.threads_each(ranks.min(self.world.size()))
+        self.nodes.of_run(ranks).threads_each()
     }
 
     pub(super) fn oversubscribed(&self, ranks: usize, threads: usize) -> bool {
-        (0..ranks.min(self.world.size())).any(|rank| self.nodes.cores_of(rank, ranks, threads).is_empty())
+        self.nodes.of_run(ranks).cores(threads).iter().any(Vec::is_empty)
     }
 
     /// The processes of the job.
@@ -120,13 +120,13 @@ impl Processes {
         let ranks = self.world.size();
         (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
         let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-        let binding = |(rank, placement): (usize, &RankPlacement)| RankBinding {
+        let binding = |((rank, placement), cores): ((usize, &RankPlacement), Vec<usize>)| RankBinding {
             host: placement.host.clone(),
             cores_allowed: placement.cores.clone(),
-            cores: self.nodes.cores_of(rank, ranks, threads),
+            cores,
             memory_bytes: memory(rank).free_bytes,
         };
-        self.nodes.0.iter().enumerate().map(binding).collect()
+        self.nodes.0.iter().enumerate().zip(self.nodes.of_run(ranks).cores(threads)).map(binding).collect()
     }
 
     pub(super) fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
@@ -138,9 +138,10 @@ impl Processes {
         let ranks = ranks.min(self.world.size());
         (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
         let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-        let scaled = |rank| {
+        let on_node = self.nodes.ranks_on_node(ranks);
+        let scaled = |rank: usize| {
             let ProcessMemory { free_bytes, kept_bytes } = memory(rank);
-            (free_bytes as f64 / self.nodes.ranks_on_node(rank, ranks) as f64 + kept_bytes as f64) * ranks as f64
+            (free_bytes as f64 / on_node[rank] as f64 + kept_bytes as f64) * ranks as f64
         };
         // The fold receives the answers of all ranks.
         (0..ranks).map(scaled).fold(f64::INFINITY, f64::min) as u64
@@ -155,9 +156,10 @@ impl Processes {
         watch: &dyn Watch,
     ) -> Result<(JobOutcome, Vec<RankReport>), RunError> {
         let (world, ranks) = (&self.world, candidate.hpl.ranks());
-        let rank_job = |rank| RankJob {
+        let cores = self.nodes.of_run(ranks).cores_in(candidate);
+        let rank_job = |rank: usize| RankJob {
             candidate: candidate.with_kernels_of(rank),
-            cores: if rank < ranks { self.nodes.cores_in(candidate, rank) } else { Vec::new() },
+            cores: cores.get(rank).cloned().unwrap_or_default(),
             job: job.clone(),
         };
         let others = 1..world.size();
