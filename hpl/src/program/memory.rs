@@ -1,20 +1,114 @@
 //! The memory check of a run.
 
-use space::{Candidate, HplParams, order};
+use space::{Candidate, HplParams, Weights, order};
 
 use super::RunError;
-use crate::lu::solve::matrix_len;
+use crate::comm::grid;
+use crate::lu::solve::{local_shapes, matrix_len};
 
-/// Checks that a run fits into `free_bytes` of main memory. A GPU checks its own memory when it gets the matrix.
+/// Memory that a run can fill without swapping, including memory kept from earlier runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FreeMemory {
+    /// Bytes for all ranks, which are threads of one process.
+    OneProcess(u64),
+    /// The nodes of ranks that are processes, each rank on one of them.
+    Nodes(Vec<NodeMemory>),
+}
+
+/// The memory of a node for those of its ranks that take part in a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct NodeMemory {
+    free_bytes: u64,
+    /// Kept by these ranks.
+    kept_bytes: u64,
+    ranks: Vec<usize>,
+}
+
+impl NodeMemory {
+    /// Adds a rank that finds so much free memory on the node, and keeps some itself.
+    pub(super) fn add(&mut self, rank: usize, free_bytes: u64, kept_bytes: u64) {
+        self.free_bytes = if self.ranks.is_empty() { free_bytes } else { self.free_bytes.min(free_bytes) };
+        self.kept_bytes = self.kept_bytes.saturating_add(kept_bytes);
+        self.ranks.push(rank);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.free_bytes.saturating_add(self.kept_bytes)
+    }
+}
+
+impl FreeMemory {
+    /// Memory of all ranks if each takes as much as the others: that per rank of the node with the least, times the ranks.
+    pub(super) fn in_equal_parts(&self) -> u64 {
+        match self {
+            Self::OneProcess(bytes) => *bytes,
+            Self::Nodes(nodes) => {
+                let ranks: usize = nodes.iter().map(|node| node.ranks.len()).sum();
+                let of_each = nodes.iter().map(|node| node.bytes() / node.ranks.len() as u64).min();
+                of_each.unwrap_or(0).saturating_mul(ranks as u64)
+            }
+        }
+    }
+
+    /// Memory of all nodes.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::OneProcess(bytes) => *bytes,
+            Self::Nodes(nodes) => nodes.iter().map(NodeMemory::bytes).fold(0, u64::saturating_add),
+        }
+    }
+
+    /// Memory of all ranks together when the first node is full, if ranks fill theirs in proportion to their parts of the matrix.
+    fn usable_bytes(&self, hpl: &HplParams, weights: &Weights) -> u64 {
+        let Self::Nodes(nodes) = self else { return self.bytes() };
+        // What is larger than all memory has the parts of the largest that is not: its blocks may be too many to list.
+        let n = if needed_bytes(hpl) > self.bytes() { self.most_n(hpl) } else { hpl.n };
+        let (ld, cols) = local_shapes(&HplParams { n, ..*hpl }, weights);
+        let sum = |lens: &[usize]| lens.iter().map(|&len| len as f64).sum::<f64>();
+        let all = sum(&ld) * sum(&cols);
+        let part = |&rank: &usize| {
+            let (row, col) = grid::coords(hpl.pmap, rank, hpl.p, hpl.q);
+            ld[row] as f64 * cols[col] as f64
+        };
+        let full = |node: &NodeMemory| node.bytes() as f64 * (all / node.ranks.iter().map(part).sum::<f64>());
+        nodes.iter().map(full).fold(self.bytes() as f64, f64::min) as u64
+    }
+
+    /// The largest order, a multiple of NB, that fits if the nodes are filled evenly.
+    fn most_n(&self, &HplParams { p, q, nb, depth, .. }: &HplParams) -> usize {
+        order::largest_n(self.bytes(), p, q, nb, depth)
+    }
+
+    /// The largest order below that of `hpl`, a multiple of NB, that fits; 0 when not even one block does.
+    fn largest_n(&self, hpl: &HplParams, weights: &Weights) -> usize {
+        let most = self.most_n(hpl);
+        if matches!(self, Self::OneProcess(_)) {
+            return most;
+        }
+        let fits = |blocks: usize| {
+            let hpl = HplParams { n: blocks * hpl.nb, ..*hpl };
+            needed_bytes(&hpl) <= self.usable_bytes(&hpl, weights)
+        };
+        // `low` blocks fit, `high` do not.
+        let (mut low, mut high) = (0, (most / hpl.nb + 1).min(hpl.n.div_ceil(hpl.nb)));
+        while high > low + 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        low * hpl.nb
+    }
+}
+
+/// Checks that a run fits into `free` main memory. A GPU checks its own memory when it gets the matrix.
 ///
 /// # Errors
 /// [`RunError::TooLarge`], [`RunError::Padded`].
-pub fn check_memory(Candidate { hpl, engine }: &Candidate, free_bytes: u64) -> Result<(), RunError> {
+pub(super) fn check_memory(Candidate { hpl, engine }: &Candidate, free: &FreeMemory) -> Result<(), RunError> {
     if engine.device.is_gpu() {
         return Ok(());
     }
-    let &HplParams { n, nb, p, q, depth, align, .. } = hpl;
-    let needed_bytes = order::required_bytes(n, p, q, nb, depth);
+    let &HplParams { n, nb, p, q, align, .. } = hpl;
+    let (needed_bytes, free_bytes) = (needed_bytes(hpl), free.usable_bytes(hpl, &engine.weights));
     if needed_bytes <= free_bytes {
         let padded_bytes = padded_bytes(hpl);
         return if padded_bytes <= free_bytes {
@@ -23,8 +117,13 @@ pub fn check_memory(Candidate { hpl, engine }: &Candidate, free_bytes: u64) -> R
             Err(RunError::Padded { align, padded_bytes, free_bytes })
         };
     }
-    let largest_n = order::largest_n(free_bytes, p, q, nb, depth);
+    let largest_n = free.largest_n(hpl, &engine.weights);
     Err(RunError::TooLarge { n, p, q, nb, needed_bytes, free_bytes, largest_n })
+}
+
+/// Memory that a run takes, all ranks together.
+fn needed_bytes(&HplParams { n, nb, p, q, depth, .. }: &HplParams) -> u64 {
+    order::required_bytes(n, p, q, nb, depth)
 }
 
 /// Memory of [A | b] on all ranks, the local rows of each column rounded up to ALIGN.
@@ -37,4 +136,105 @@ fn padded_bytes(hpl: &HplParams) -> u64 {
 /// Elements of the local matrices of all ranks.
 pub(super) fn matrix_lens(candidate: &Candidate) -> Vec<usize> {
     (0..candidate.hpl.ranks()).map(|rank| matrix_len(candidate, rank)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use space::{EngineParams, Share};
+
+    use super::*;
+
+    /// Nodes of so many bytes each, which ranks fill in order, `each` per node.
+    fn nodes(bytes: &[u64], each: usize) -> FreeMemory {
+        let node = |(at, &bytes): (usize, &u64)| {
+            let mut node = NodeMemory::default();
+            (at * each..(at + 1) * each).for_each(|rank| node.add(rank, bytes, 0));
+            node
+        };
+        FreeMemory::Nodes(bytes.iter().enumerate().map(node).collect())
+    }
+
+    fn shares(values: &[f64]) -> Vec<Share> {
+        values.iter().map(|&value| Share::new(value).unwrap()).collect()
+    }
+
+    fn candidate(n: usize, nb: usize, (p, q): (usize, usize), columns: &[f64]) -> Candidate {
+        let hpl = HplParams { nb, ..HplParams::baseline(n, p, q) };
+        let weights = Weights { rows: Vec::new(), columns: shares(columns) };
+        Candidate { hpl, engine: EngineParams { weights, ..EngineParams::default() } }
+    }
+
+    /// The order that the message of a refusal names.
+    fn named(candidate: &Candidate, free: &FreeMemory) -> usize {
+        match check_memory(candidate, free) {
+            Err(RunError::TooLarge { largest_n, .. }) => largest_n,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_node_with_more_of_the_matrix_needs_more_memory() {
+        // The run needs 3.4 GB, rank 0 two thirds of it.
+        let weighted = candidate(20_000, 100, (1, 2), &[1.0, 0.5]);
+        check_memory(&weighted, &FreeMemory::OneProcess(3_600_000_000)).unwrap();
+        check_memory(&candidate(20_000, 100, (1, 2), &[]), &nodes(&[1_800_000_000; 2], 1)).unwrap();
+        check_memory(&weighted, &nodes(&[2_400_000_000, 1_300_000_000], 1)).unwrap();
+        named(&weighted, &nodes(&[1_300_000_000, 2_400_000_000], 1));
+        let equal = nodes(&[1_800_000_000; 2], 1);
+        let largest_n = named(&weighted, &equal);
+        assert!((17_000..18_500).contains(&largest_n), "{largest_n}");
+        check_memory(&candidate(largest_n, 100, (1, 2), &[1.0, 0.5]), &equal).unwrap();
+    }
+
+    #[test]
+    fn few_blocks_are_not_in_equal_parts() {
+        // Of 10001 columns rank 0 has 4000.
+        let uneven = candidate(10_000, 2000, (1, 4), &[]);
+        let needed = needed_bytes(&uneven.hpl);
+        named(&uneven, &nodes(&[needed / 10 * 3; 4], 1));
+        check_memory(&uneven, &nodes(&[needed / 10 * 4 + needed / 100; 4], 1)).unwrap();
+        // Ranks of one node share its memory.
+        check_memory(&uneven, &nodes(&[needed + needed / 1000], 4)).unwrap();
+        named(&uneven, &nodes(&[needed - needed / 1000], 4));
+    }
+
+    #[test]
+    fn an_order_beyond_all_memory_is_refused() {
+        let free = nodes(&[1 << 30, 1 << 31], 2);
+        let largest_n = named(&candidate(order::MAX_N, 1, (2, 2), &[]), &free);
+        check_memory(&candidate(largest_n, 1, (2, 2), &[]), &free).unwrap();
+        assert_eq!(named(&candidate(1000, 100, (2, 2), &[]), &nodes(&[0, 0], 2)), 0);
+    }
+
+    #[test]
+    fn equal_parts_are_those_of_the_node_with_the_least_per_rank() {
+        assert_eq!(FreeMemory::OneProcess(7).in_equal_parts(), 7);
+        let (mut one, mut two) = (NodeMemory::default(), NodeMemory::default());
+        one.add(0, 1000, 20);
+        two.add(1, 1800, 30);
+        two.add(2, 1600, 10);
+        assert_eq!(FreeMemory::Nodes(vec![one, two]).in_equal_parts(), 3 * 820);
+    }
+
+    proptest! {
+        #[test]
+        fn the_named_order_passes(
+            (p, q) in (1_usize..4, 1_usize..5),
+            (n, nb) in (1_usize..60_000, 16_usize..400),
+            weights in prop::collection::vec(0.1_f64..3.0, 4),
+            bytes in prop::collection::vec(0_u64..1 << 33, 12),
+            depth in 0_usize..3,
+        ) {
+            let mut run = candidate(n, nb, (p, q), &weights[..q]);
+            run.hpl.depth = depth;
+            let free = nodes(&bytes[..p * q], 1);
+            if let Err(RunError::TooLarge { largest_n, needed_bytes, free_bytes, .. }) = check_memory(&run, &free) {
+                prop_assert!(largest_n < n && largest_n.is_multiple_of(nb) && needed_bytes > free_bytes);
+                run.hpl.n = largest_n;
+                let refused = matches!(check_memory(&run, &free), Err(RunError::TooLarge { .. }));
+                prop_assert!(largest_n == 0 || !refused);
+            }
+        }
+    }
 }

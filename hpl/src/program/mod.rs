@@ -28,7 +28,6 @@ pub mod xhpl;
 
 pub use self::emulation::{Emulated, refuse_emulation};
 pub use self::error::RunError;
-pub use self::memory::check_memory;
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::pair::{measure_pair, pair_of, write_pair};
 pub use self::progress::ProgressLines;

@@ -66,13 +66,6 @@ impl Nodes {
         });
         RunRanks { ranks, groups: groups.collect() }
     }
-
-    /// How many of the first `ranks` ranks run on the node of each.
-    pub(super) fn ranks_on_node(&self, ranks: usize) -> Vec<usize> {
-        let mut on_node: HashMap<usize, usize> = HashMap::new();
-        self.0[..ranks].iter().for_each(|placement| *on_node.entry(placement.node).or_default() += 1);
-        self.0[..ranks].iter().map(|placement| on_node[&placement.node]).collect()
-    }
 }
 
 impl RunRanks<'_> {
@@ -143,8 +136,6 @@ mod tests {
         assert_eq!(two_nodes.of_run(2).cores(2), [[0, 1], [2, 3]]);
         assert_eq!(two_nodes.of_run(4).cores(4)[3], all);
         assert_eq!(two_nodes.of_run(4).cores(2)[0], [0; 0], "six threads for four cores");
-        assert_eq!(two_nodes.ranks_on_node(4), [3, 3, 3, 1]);
-        assert_eq!(two_nodes.ranks_on_node(2), [2, 2]);
     }
 
     #[test]

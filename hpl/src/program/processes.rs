@@ -4,6 +4,8 @@
 //! rank that it is ready (its kernels are loaded); start signal of rank 0; factorization on the first P·Q ranks; report
 //! of each of these ranks.
 
+use std::collections::BTreeMap;
+
 use crate::mat::Buffer;
 use crate::sync::Arc;
 use serde::de::DeserializeOwned;
@@ -12,6 +14,7 @@ use space::{Candidate, HplParams, KernelChoice};
 
 use super::RunError;
 use super::job::{Job, JobOutcome, RankReport};
+use super::memory::NodeMemory;
 use super::nodes::{Nodes, RankPlacement};
 use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
@@ -134,17 +137,16 @@ impl Processes {
         if hpl.ranks() > found { Err(RunError::Processes { p, q, found }) } else { Ok(()) }
     }
 
-    pub(super) fn free_bytes(&self, ranks: usize) -> u64 {
+    /// The memory of each node for the first `ranks` ranks.
+    pub(super) fn free_memory(&self, ranks: usize) -> Vec<NodeMemory> {
         let ranks = ranks.min(self.world.size());
         (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
-        let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-        let on_node = self.nodes.ranks_on_node(ranks);
-        let scaled = |rank: usize| {
-            let ProcessMemory { free_bytes, kept_bytes } = memory(rank);
-            (free_bytes as f64 / on_node[rank] as f64 + kept_bytes as f64) * ranks as f64
-        };
-        // The fold receives the answers of all ranks.
-        (0..ranks).map(scaled).fold(f64::INFINITY, f64::min) as u64
+        let mut nodes: BTreeMap<usize, NodeMemory> = BTreeMap::new();
+        for (rank, placement) in self.nodes.0[..ranks].iter().enumerate() {
+            let found = if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
+            nodes.entry(placement.node).or_default().add(rank, found.free_bytes, found.kept_bytes);
+        }
+        nodes.into_values().collect()
     }
 
     /// Executes a job on the ranks of the grid; returns its outcome and the report of each rank, in order.

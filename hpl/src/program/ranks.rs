@@ -5,6 +5,7 @@ use std::sync::Arc;
 use space::Candidate;
 
 use super::job::{Job, JobOutcome, RankReport};
+use super::memory::FreeMemory;
 use super::processes::{self, Processes};
 use super::rank_threads::run_threads;
 use super::{RunError, UnderMpi, refuse_mpi};
@@ -111,12 +112,13 @@ impl Ranks {
         }
     }
 
-    /// Memory for a run on `ranks` ranks that can be filled without swapping, including memory kept from earlier runs: that
-    /// per rank of the node with the least, times the number of ranks.
-    pub fn free_bytes(&self, ranks: usize) -> u64 {
+    /// Memory for a run on `ranks` ranks that can be filled without swapping, including memory kept from earlier runs.
+    pub(super) fn free_memory(&self, ranks: usize) -> FreeMemory {
         match &self.0 {
-            Available::Threads(buffers) => host::facts().memory_available_bytes + buffers.matrices.bytes(),
-            Available::Processes(processes) => processes.free_bytes(ranks),
+            Available::Threads(buffers) => {
+                FreeMemory::OneProcess(host::facts().memory_available_bytes + buffers.matrices.bytes())
+            }
+            Available::Processes(processes) => FreeMemory::Nodes(processes.free_memory(ranks)),
         }
     }
 

@@ -135,7 +135,7 @@ impl Runner {
         candidate.check()?;
         ranks.check_grid(candidate)?;
         if !force {
-            check_memory(candidate, ranks.free_bytes(candidate.hpl.ranks()))?;
+            check_memory(candidate, &ranks.free_memory(candidate.hpl.ranks()))?;
         }
         let mut candidate = candidate.clone();
         candidate.engine.kernels = self.choice.clone();

@@ -34,7 +34,7 @@ impl Runner {
     ) -> Result<Vec<RankSurvey>, RunError> {
         let candidate = self.accept(ranks, candidate, true)?;
         if !force {
-            check_memory_each(&candidate.hpl, ranks.free_bytes(candidate.hpl.ranks()))?;
+            check_memory_each(&candidate.hpl, ranks.free_memory(candidate.hpl.ranks()).in_equal_parts())?;
         }
         let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
         let (_, of_ranks) = ranks.run_on_all(&candidate, &Job::Survey(repeats), &kernels, &())?;
@@ -44,6 +44,7 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::memory::{FreeMemory, check_memory};
     use super::*;
 
     #[test]
@@ -53,7 +54,10 @@ mod tests {
         let message = check_memory_each(&hpl, 5_000_000_000).unwrap_err().to_string();
         assert!(message.contains("each of 8 ranks runs N=10000") && message.contains("lower N to"), "{message}");
         let one_run = Candidate { hpl, engine: space::EngineParams::default() };
-        assert!(super::super::check_memory(&one_run, 5_000_000_000).is_ok(), "one run of all ranks would fit");
+        assert!(
+            check_memory(&one_run, &FreeMemory::OneProcess(5_000_000_000)).is_ok(),
+            "one run of all ranks would fit"
+        );
         assert!(check_memory_each(&hpl, 8_000_000_000).is_ok());
     }
 }

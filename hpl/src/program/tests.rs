@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use space::{Candidate, HplParams, RunResult, flops};
 
+use super::memory::{FreeMemory, check_memory};
 use super::rank_threads::{conclude, run_threads};
 use super::*;
 use crate::backend::host::kernels::Builtin;
@@ -102,11 +103,12 @@ fn hard_rules_and_memory_are_checked_before_the_run() {
     let error = run_candidate(&candidate(10_000_000, 1, 1), &OPTIONS).unwrap_err();
     let RunError::TooLarge { needed_bytes, free_bytes, largest_n, .. } = error else { panic!("{error}") };
     assert!(needed_bytes > 8 * 10_u64.pow(14) && free_bytes < needed_bytes);
-    check_memory(&candidate(largest_n, 1, 1), free_bytes).unwrap();
-    check_memory(&candidate(largest_n + 16, 1, 1), free_bytes).unwrap_err();
+    let free = FreeMemory::OneProcess(free_bytes);
+    check_memory(&candidate(largest_n, 1, 1), &free).unwrap();
+    check_memory(&candidate(largest_n + 16, 1, 1), &free).unwrap_err();
     let mut on_gpu = candidate(largest_n + 16, 1, 1);
     on_gpu.engine.device = space::DeviceChoice::Cuda;
-    check_memory(&on_gpu, free_bytes).unwrap();
+    check_memory(&on_gpu, &free).unwrap();
 }
 
 /// Kernels that panic in their n-th product.

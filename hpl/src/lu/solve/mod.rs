@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use space::result::PhaseTime;
 use space::workspace::{DEVICE_LD_STEP, leading_dimension};
-use space::{Candidate, DeviceChoice};
+use space::{Candidate, DeviceChoice, HplParams, Weights};
 
 use crate::Error;
 use crate::backend::Backend;
@@ -325,6 +325,13 @@ impl<C: Comm> RankRun<'_, C> {
 fn local_shape(layout: &Layout, align: usize, (row, col): (usize, usize)) -> (usize, usize, usize) {
     let (rows, cols) = (layout.rows.local_len(row), layout.cols.local_len(col));
     (rows, cols, leading_dimension(rows, align))
+}
+
+/// Leading dimension of the local matrices of each process row, and columns of those of each process column.
+pub(crate) fn local_shapes(hpl: &HplParams, weights: &Weights) -> (Vec<usize>, Vec<usize>) {
+    let layout = Layout::of(hpl, weights);
+    let ld = |row| leading_dimension(layout.rows.local_len(row), hpl.align);
+    ((0..hpl.p).map(ld).collect(), (0..hpl.q).map(|col| layout.cols.local_len(col)).collect())
 }
 
 /// Elements of the local matrix of rank `rank` in main memory: none on a device.

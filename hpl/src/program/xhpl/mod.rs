@@ -19,6 +19,7 @@ use crate::machine::affinity;
 use crate::machine::host;
 use crate::measure::survey::Survey;
 use crate::plan::windows::{WindowError, Windows, covers_turn};
+use crate::program::memory::check_memory;
 use crate::program::{self, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use clap::{CommandFactory, Parser};
 use space::dat::{DatError, HplDat};
@@ -231,9 +232,9 @@ fn read_dat() -> Result<String, XhplError> {
 /// Checks all runs before the first one.
 fn check(candidates: &[Candidate], ranks: &Ranks, force: bool) -> Result<(), XhplError> {
     for same_size in candidates.chunk_by(|a, b| a.hpl.ranks() == b.hpl.ranks()) {
-        let free_bytes = ranks.free_bytes(same_size[0].hpl.ranks());
+        let free = ranks.free_memory(same_size[0].hpl.ranks());
         for candidate in same_size {
-            let memory = || if force { Ok(()) } else { program::check_memory(candidate, free_bytes) };
+            let memory = || if force { Ok(()) } else { check_memory(candidate, &free) };
             let rules = candidate.check().map_err(RunError::from);
             rules.and_then(|()| ranks.check_grid(candidate)).and_then(|()| memory()).map_err(
                 |source| match line_of(&source) {
