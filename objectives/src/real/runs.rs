@@ -93,19 +93,22 @@ impl RealRuns {
         self.end_step(nodes);
     }
 
-    /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any node of the job.
+    /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any of its `nodes`, or of the job.
     pub(super) fn end_step(&self, nodes: &[String]) {
-        match &self.engine {
-            RunProgram::Ours => {}
-            RunProgram::Launched(job) => slurm::cancel_steps(&job.program, nodes),
-            RunProgram::Foreign(engine) => {
-                let program = Path::new(&engine.profile().program);
-                // A step with the name of the tuner may be the session itself; such runs are processes of this node.
-                if program.file_name() != self.program.file_name() {
-                    slurm::cancel_steps(program, nodes);
-                }
-            }
+        if let Some(program) = self.program_of_steps() {
+            slurm::cancel_steps(program, nodes, None);
         }
+    }
+
+    /// The program after which the steps of its runs are named; `None` where they are not Slurm's.
+    fn program_of_steps(&self) -> Option<&Path> {
+        let program = match &self.engine {
+            RunProgram::Ours => return None,
+            RunProgram::Launched(job) => job.program.as_path(),
+            RunProgram::Foreign(engine) => Path::new(&engine.profile().program),
+        };
+        // A step with the name of the tuner may be the session itself; such runs are processes of this node.
+        (program.file_name() != self.program.file_name()).then_some(program)
     }
 
     /// Runs of another engine; `program` guards them.
@@ -238,5 +241,18 @@ impl RealRuns {
             RunProgram::Ours | RunProgram::Launched(_) => guard::STDOUT,
             RunProgram::Foreign(engine) => engine.profile().output.as_deref().unwrap_or(guard::STDOUT),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_with_the_name_of_the_tuner_are_not_cancelled() {
+        let of = |program: &str| RealRuns::launched("/opt/hpl-tune".into(), MpiJob::new("none", program.into()));
+        assert_eq!(of("/opt/mpi/xhpl").program_of_steps(), Some(Path::new("/opt/mpi/xhpl")));
+        assert_eq!(of("hpl-tune").program_of_steps(), None, "a simulated cluster");
+        assert_eq!(RealRuns::new("/opt/hpl-tune".into()).program_of_steps(), None);
     }
 }

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use objectives::launcher::words;
 use objectives::real::output_of;
+use objectives::real::slurm::seconds;
 
 use crate::exit::bad_input;
 use crate::search::budget::SMALLEST_BUDGET_S;
@@ -233,14 +234,6 @@ fn squeue(job: &str) -> Option<String> {
     output_of("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
 }
 
-/// Seconds of `[days-][[hours:]minutes:]seconds`.
-fn seconds(text: &str) -> Option<f64> {
-    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
-    let parts: Vec<f64> = clock.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let of_day = parts.iter().fold(0.0, |sum, part| 60.0 * sum + part);
-    (parts.len() <= 3).then_some(86400.0 * days.parse::<f64>().ok()? + of_day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,16 +244,6 @@ mod tests {
             assert_eq!(job, "17");
             left.map(str::to_owned)
         })
-    }
-
-    #[test]
-    fn times_are_read_as_squeue_prints_them() {
-        for (text, expected) in [("59", 59.0), ("10:00", 600.0), ("3:00:01", 10_801.0), ("2-03:00:00", 183_600.0)] {
-            assert_eq!(seconds(text), Some(expected), "{text}");
-        }
-        for text in ["UNLIMITED", "INVALID", "NOT_SET", "", "1:2:3:4", "a-1:00"] {
-            assert_eq!(seconds(text), None, "{text}");
-        }
     }
 
     #[test]

@@ -73,7 +73,8 @@ pub(crate) fn placed(engine: &Foreign, candidate: &Candidate, program: &Path) ->
     };
     let environment = engine.environment(candidate, folder);
     let way_out = "is the job waiting for nodes, or the launcher for input?";
-    let (line, said) = answer(&words, &environment, folder, STARTS, way_out, || slurm::cancel_steps(program, &[]))?;
+    let cancel = |begun| slurm::cancel_steps(program, &[], Some(begun));
+    let (line, said) = answer(&words, &environment, folder, STARTS, way_out, cancel)?;
     let found = bindings(&said, candidate.engine.threads);
     match found.ranks.len() {
         count if count == candidate.hpl.ranks() => Ok(found),

@@ -132,7 +132,7 @@ fn said(
     let EngineCommand { words, variables } =
         started.ok_or("its command has no word {program} alone, in whose place the clocks are read")?;
     let way_out = "is the job waiting for nodes?";
-    let cancel = || slurm::cancel_steps(program, &[]);
+    let cancel = |begun| slurm::cancel_steps(program, &[], Some(begun));
     let (line, said) =
         answer(&words, &variables, Path::new("."), STARTS, way_out, cancel).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&said);

@@ -46,10 +46,12 @@ pub(crate) fn said(
     let mut words = job.command(candidate);
     words.extend(flags.iter().map(OsString::from));
     // A launcher that was killed leaves its step.
-    answer(&words, &[], folder, limit, way_out, || slurm::cancel_steps(&job.program, &job.nodes))
+    let cancel = |begun| slurm::cancel_steps(&job.program, &job.nodes, Some(begun));
+    answer(&words, &[], folder, limit, way_out, cancel)
 }
 
-/// The same of the job that `words` start with more variables in its environment; `cancel` ends what is left of one that failed.
+/// The same of the job that `words` start with more variables in its environment; `cancel` ends what is left of one that failed, and was
+/// started since the moment that it is given: the session itself and runs may be steps of the same name.
 ///
 /// # Errors
 /// As of [`said`].
@@ -59,7 +61,7 @@ pub(crate) fn answer(
     folder: &Path,
     limit: Duration,
     way_out: &str,
-    cancel: impl FnOnce(),
+    cancel: impl FnOnce(Instant),
 ) -> anyhow::Result<(String, Vec<u8>)> {
     let line = quoted(words).join(" ");
     let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
@@ -67,9 +69,10 @@ pub(crate) fn answer(
     let mut command = guard::tied(words);
     command.envs(variables.iter().cloned());
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(kept);
+    let begun = Instant::now();
     let child = command.spawn().with_context(|| format!("cannot start {line}"))?;
     let said = within(child, limit, way_out).map_err(|reason| {
-        cancel();
+        cancel(begun);
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
         let lines = telling_lines(&text, LINES).iter().map(|line| format!("\n  {line}")).collect::<String>();
