@@ -68,8 +68,8 @@ pub struct PrintedResult {
     pub rate_gflops: f64,
     /// The largest scaled residual of its checks; `None` without a check, or when it is no finite number.
     pub residual: Option<f64>,
-    /// Whether there was a check, and all of them passed.
-    pub passed: bool,
+    /// Whether all of its checks passed; `None` where none was printed.
+    pub passed: Option<bool>,
 }
 
 impl Patterns {
@@ -99,12 +99,12 @@ impl Patterns {
                 let n = found.name("n").and_then(|n| n.as_str().parse().ok());
                 let time_s = number(&found, "time");
                 let Checks { residual, passed } = if self.check_first { checks } else { Checks::default() };
-                readings.push(PrintedResult { n, time_s, rate_gflops, residual, passed: passed == Some(true) });
+                readings.push(PrintedResult { n, time_s, rate_gflops, residual, passed });
                 checks = Checks::default();
             } else if let Some(found) = self.residual.captures(line) {
                 checks = self.checked(checks, &found);
                 if let Some(last) = readings.last_mut().filter(|_| !self.check_first) {
-                    (last.residual, last.passed) = (checks.residual, checks.passed == Some(true));
+                    (last.residual, last.passed) = (checks.residual, checks.passed);
                 }
             }
         }
@@ -181,10 +181,10 @@ mod tests {
         let readings = patterns().read(text);
         let verdicts: Vec<_> = readings.iter().map(|r| (r.n, r.residual, r.passed)).collect();
         let expected = [
-            (Some(100), Some(2e-3), true),
-            (Some(200), Some(20.0), false),
-            (Some(300), None, false),
-            (Some(400), None, false),
+            (Some(100), Some(2e-3), Some(true)),
+            (Some(200), Some(20.0), Some(false)),
+            (Some(300), None, Some(false)),
+            (Some(400), None, None),
         ];
         assert_eq!(verdicts, expected);
         assert!(readings[2].rate_gflops.is_nan());
@@ -205,8 +205,8 @@ mod tests {
             "r= 1 ... PASSED\nW 5\nW 6\nr= 9 ... PASSED\nW 7\nr= 1 ... FAILED\nr= 1 ... PASSED\nW 8\nr= 1 ... PASSED\n";
         let readings = Patterns::new(&texts).unwrap().read(text);
         let found: Vec<_> = readings.iter().map(|r| (r.rate_gflops, r.residual, r.passed)).collect();
-        let none = (6.0, None, false);
-        assert_eq!(found, [(5.0, Some(2.0), true), none, (7.0, Some(18.0), false), (8.0, Some(2.0), false)]);
+        let (none, failed) = ((6.0, None, None), Some(false));
+        assert_eq!(found, [(5.0, Some(2.0), Some(true)), none, (7.0, Some(18.0), failed), (8.0, Some(2.0), failed)]);
     }
 
     #[test]

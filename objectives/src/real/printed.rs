@@ -40,19 +40,27 @@ pub(super) fn judge_printed(
     if readings.is_empty() && ended_well(record) {
         return Err(bad(format!("no line matches the pattern of a result, {}", engine.result_pattern())));
     }
+    let unfinished = || match no_result(folder, record) {
+        // Exit code 2 has a meaning for our engine only.
+        Failure::Infeasible { .. } => {
+            Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), telling_lines: printed(folder) }
+        }
+        Failure::Output { .. } => {
+            bad(format!("{} results, {} were asked for", readings.len(), engine.profile().repeats))
+        }
+        failure => failure,
+    };
     if readings.len() < engine.profile().repeats {
-        return Err(match no_result(folder, record) {
-            // Exit code 2 has a meaning for our engine only.
-            Failure::Infeasible { .. } => {
-                Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), telling_lines: printed(folder) }
-            }
-            Failure::Output { .. } => {
-                bad(format!("{} results, {} were asked for", readings.len(), engine.profile().repeats))
-            }
-            failure => failure,
-        });
+        return Err(unfinished());
     }
-    if let Some(wrong) = readings.iter().find(|reading| !reading.passed) {
+    let with = |verdict: Option<bool>| readings.iter().find(|reading| reading.passed == verdict);
+    let failed = with(Some(false));
+    // A result may be printed before its check: a run that is ended in between is not wrong.
+    let last_unchecked = readings.last().is_some_and(|last| last.passed.is_none());
+    if failed.is_none() && last_unchecked && !ended_well(record) {
+        return Err(unfinished());
+    }
+    if let Some(wrong) = failed.or_else(|| with(None)) {
         return Err(Failure::Residual { value: wrong.residual, info: 0 });
     }
     if let Some(problem) = readings.iter().find_map(|reading| contradiction(reading, candidate, record)) {
