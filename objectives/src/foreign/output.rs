@@ -117,7 +117,9 @@ impl Patterns {
         let residual =
             number(found, "residual").map(|residual| scale * residual).filter(|residual| residual.is_finite());
         let by_rule = self.residual_eps.is_none() || residual.is_some_and(|residual| residual <= THRESHOLD);
-        let good = residual.is_some() && found["verdict"] == self.passed && by_rule;
+        // A group of a pattern may take no part in a match.
+        let said = found.name("verdict").is_some_and(|verdict| verdict.as_str() == self.passed);
+        let good = residual.is_some() && said && by_rule;
         Checks {
             residual: if checks.passed.is_some() {
                 checks.residual.zip(residual).map(|(a, b)| a.max(b))
@@ -188,6 +190,21 @@ mod tests {
         ];
         assert_eq!(verdicts, expected);
         assert!(readings[2].rate_gflops.is_nan());
+    }
+
+    #[test]
+    fn a_check_without_a_verdict_has_not_passed() {
+        let texts = PatternTexts {
+            result: r"^W +(?<gflops>\S+)".into(),
+            residual: r"r=(?: *(?<residual>\S+))?(?: \.* (?<verdict>\w+))?".into(),
+            passed: passed(),
+            progress: None,
+            check_first: false,
+            residual_eps: None,
+        };
+        let readings = Patterns::new(&texts).unwrap().read("W 5\nr= 1 ... PASSED\nW 6\nr= 1\nW 7\nr=\n");
+        let found: Vec<_> = readings.iter().map(|r| (r.residual, r.passed)).collect();
+        assert_eq!(found, [(Some(1.0), Some(true)), (Some(1.0), Some(false)), (None, Some(false))]);
     }
 
     /// By the rules ε is 2⁻⁵³: what a program with another one lets pass may be too large.
