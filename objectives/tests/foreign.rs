@@ -144,6 +144,7 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("schema_version = 1", "schema_version = 9", "newer"),
         ("input = 'HPL.dat'", "input = '../HPL.dat'", "plain name"),
         ("input = 'HPL.dat'\n", "", "does not say {n}, {nb}"),
+        ("'{n}']", "'{n}', '{out}']", "output is missing, but {out} is used"),
         ("obeys", "repeats = 21\nobeys", "repeats must be 1 to 20"),
         ("obeys", "nb = [64, 32]\nobeys", "nb must be rising"),
         ("(?<flops>", "(?<share>", "patterns.progress needs the group (?<columns|flops>"),

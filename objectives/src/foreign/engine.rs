@@ -213,7 +213,7 @@ impl Foreign {
         }
     }
 
-    /// Every additional dimension must change the environment or the command, and `{dat}` needs an input.
+    /// Every additional dimension must change the environment or the command, `{dat}` needs an input, and `{out}` an output.
     fn check_holes(&self) -> Result<(), ProfileError> {
         let has =
             |name: &str| self.command.iter().chain(self.env.iter().map(|(_, text)| text)).any(|text| text.has(name));
@@ -224,6 +224,10 @@ impl Foreign {
         if has("dat") && self.profile.input.is_none() {
             let problem = "is missing, but {dat} is used; name the file that the program reads".to_owned();
             return Err(ProfileError::Value { key: "input", problem });
+        }
+        if has("out") && self.profile.output.is_none() {
+            let problem = "is missing, but {out} is used; name the file that the program writes".to_owned();
+            return Err(ProfileError::Value { key: "output", problem });
         }
         if self.profile.input.is_none() && !(has("n") && has("nb") && has("p") && has("q")) {
             let problem = "does not say {n}, {nb}, {p} and {q}, and there is no input file to say them".to_owned();
