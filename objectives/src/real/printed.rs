@@ -42,6 +42,9 @@ pub(super) fn judge_printed(
     }
     let unfinished = || match no_result(folder, record) {
         // Exit code 2 has a meaning for our engine only.
+        Failure::Infeasible { .. } if record.oom_kills > 0 => {
+            Failure::OutOfMemory { max_rss_bytes: record.max_rss_bytes }
+        }
         Failure::Infeasible { .. } => {
             Failure::Crashed { exit: record.exit.unwrap_or(Exit::Code(2)), telling_lines: printed(folder) }
         }

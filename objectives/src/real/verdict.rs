@@ -163,7 +163,9 @@ pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
             problem: "missing, although the program ended without an error".to_owned(),
             telling_lines: printed(folder),
         },
-        (EndedBy::Itself, _) if record.oom_kills > 0 => Failure::OutOfMemory { max_rss_bytes: record.max_rss_bytes },
+        (EndedBy::Itself, exit) if record.oom_kills > 0 && explained_by_kill(exit) => {
+            Failure::OutOfMemory { max_rss_bytes: record.max_rss_bytes }
+        }
         (EndedBy::Itself, Some(Exit::Signal(signal))) if FROM_OUTSIDE.iter().any(|s| *s as i32 == signal) => {
             killed(&format!("another process; the run {}", Exit::Signal(signal)))
         }
@@ -174,6 +176,16 @@ pub(super) fn no_result(folder: &Path, record: &GuardRecord) -> Failure {
         (EndedBy::Itself, Some(Exit::Code(REFUSED))) => Failure::Infeasible { why: printed(folder).join("; ") },
         (EndedBy::Itself, Some(exit)) => Failure::Crashed { exit, telling_lines: printed(folder) },
         (EndedBy::Itself, None) => killed("something unknown; the system kept no status"),
+    }
+}
+
+/// Whether a run may have ended so because the system has killed one of its processes: another one of this machine may have been killed.
+fn explained_by_kill(exit: Option<Exit>) -> bool {
+    match exit {
+        Some(Exit::Signal(signal)) => signal == Signal::SIGKILL as i32,
+        // A launcher whose rank was killed ends with a code of its own, but not with those that say why a run did not begin.
+        Some(Exit::Code(code)) => ![REFUSED, NOT_STARTED.into(), NOT_FOUND.into()].contains(&code),
+        None => true,
     }
 }
 
@@ -251,6 +263,8 @@ mod tests {
             (Itself, Exit::Signal(9), 1, "out-of-memory"),
             // A shell or mpirun reports the signal of the process that the system ended.
             (Itself, Exit::Code(137), 1, "out-of-memory"),
+            // Of a launcher with its own codes.
+            (Itself, Exit::Code(1), 1, "out-of-memory"),
             (Itself, Exit::Signal(9), 0, "killed"),
             (Itself, Exit::Signal(15), 0, "killed"),
             (Itself, Exit::Signal(11), 0, "crashed"),
@@ -260,6 +274,14 @@ mod tests {
             (Itself, Exit::Code(127), 0, "launch"),
             (Itself, Exit::Code(0), 0, "output"),
             (Itself, Exit::Code(0), 1, "output"),
+            // Another process of the machine was killed for lack of memory.
+            (Itself, Exit::Signal(15), 1, "killed"),
+            (Itself, Exit::Signal(11), 1, "crashed"),
+            (Itself, Exit::Signal(7), 1, "crashed"),
+            (Itself, Exit::Signal(6), 1, "crashed"),
+            (Itself, Exit::Code(2), 1, "infeasible"),
+            (Itself, Exit::Code(126), 1, "launch"),
+            (Itself, Exit::Code(127), 1, "launch"),
         ];
         for (ended_by, exit, oom_kills, expected) in cases {
             assert_eq!(kind(ended_by, exit, oom_kills), expected, "{ended_by:?} {exit:?} {oom_kills}");
