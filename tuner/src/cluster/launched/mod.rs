@@ -47,7 +47,12 @@ pub(crate) fn said(
     words.extend(flags.iter().map(OsString::from));
     // A launcher that was killed leaves its step.
     let cancel = |begun| slurm::cancel_steps(&job.program, &job.nodes, Some(begun));
-    answer(&words, &[], folder, limit, way_out, cancel)
+    answer(&words, &variables(job), folder, limit, way_out, cancel)
+}
+
+/// Variables for the environment of its launcher, as of a run; a run on the same nodes may be under way and has the folder of that.
+fn variables(job: &MpiJob) -> Vec<(String, String)> {
+    job.environment().map(|(name, folder)| (name, format!("{folder}-p"))).into_iter().collect()
 }
 
 /// The same of the job that `words` start with more variables in its environment; `cancel` ends what is left of one that failed, and was
@@ -112,4 +117,24 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
     }
     let said = reader.join().map_err(|_| "its output could not be read".to_owned())?;
     said.map_err(|error| format!("its output could not be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Short jobs on single nodes at the same time removed the folder of Open MPI's sessions from under each other.
+    #[test]
+    fn short_jobs_of_open_mpi_have_folders_of_their_own() {
+        let on = |launcher: &str, nodes: &[&str]| {
+            let nodes: Vec<String> = nodes.iter().map(|&node| node.to_owned()).collect();
+            MpiJob::new(launcher, "xhpl".into()).on(&nodes)
+        };
+        let of = |nodes: &[&str]| variables(&on("mpirun -np {np}", nodes)).remove(0);
+        let (name, folder) = of(&["n1"]);
+        assert_eq!(name, "OMPI_MCA_orte_tmpdir_base");
+        assert_ne!(folder, of(&["n2"]).1);
+        assert_ne!(Some((name, folder)), on("mpirun -np {np}", &["n1"]).environment(), "that of a run");
+        assert!(variables(&on("mpirun", &[])).is_empty() && variables(&on("srun", &["n1"])).is_empty());
+    }
 }

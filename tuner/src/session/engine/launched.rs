@@ -45,7 +45,8 @@ impl Engine {
         match self {
             Self::Ours => None,
             Self::Launched(job) => {
-                Some(EngineCommand { words: job.started_in_its_place(candidate, words), variables: Vec::new() })
+                let variables = job.environment().into_iter().collect();
+                Some(EngineCommand { words: job.started_in_its_place(candidate, words), variables })
             }
             Self::Foreign(foreign) => Some(EngineCommand {
                 words: foreign.started_in_its_place(candidate, folder, words)?,
