@@ -65,6 +65,7 @@ fn stopped(child: Child, signal: Signal, folder: &Path) -> Output {
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     assert!(out(&output).contains("Trials"), "no summary: {}", out(&output));
     assert!(err(&output).contains("--resume"), "{}", err(&output));
+    assert!(!folder.join("now.json").exists(), "nothing runs");
     nothing_is_left(folder);
     output
 }

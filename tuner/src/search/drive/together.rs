@@ -184,6 +184,7 @@ impl TrialRunner<'_> {
         let mut longest_s = None;
         while !under_way.is_empty() {
             let Some((at, outcome)) = self.wait(&mut under_way, &mut vitals, &mut judged) else {
+                Now::ended(self.store.folder());
                 return Ok(false);
             };
             let StartedTrial { due, trial, .. } = under_way.remove(at);
