@@ -176,7 +176,7 @@ pub struct TuneArgs {
     pub program: Option<PathBuf>,
     /// Run the ranks as MPI processes, started by mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and
     /// {threads}. The program is our xhpl, or the other HPL of --engine
-    #[arg(long, value_name = "NAME|WORDS", conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = values::launcher, conflicts_with = "resume")]
     pub launcher: Option<String>,
     /// Keep the last K nodes of the job, or of --nodes, to replace a node that answers no more; without them the session goes on with
     /// the nodes that are left

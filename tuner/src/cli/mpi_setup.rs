@@ -12,7 +12,7 @@ pub struct MpiSetupArgs {
     pub mpicc: PathBuf,
     /// Launcher: srun, mpirun, or a launch command with {np} and {threads}; by default the first that works in the job, else the
     /// mpirun of --mpicc
-    #[arg(long, value_name = "NAME|WORDS", conflicts_with = "no_check")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = super::values::launcher, conflicts_with = "no_check")]
     pub launcher: Option<String>,
     /// Folder for xhpl and its library, which all nodes see; by default mpi in the folder of this program, where sessions look first
     #[arg(long, value_name = "DIR")]

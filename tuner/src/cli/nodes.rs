@@ -12,7 +12,7 @@ pub struct NodesArgs {
     #[arg(long, value_name = "XHPL")]
     pub program: Option<PathBuf>,
     /// Launcher: srun, mpirun, or a launch command with {np} and {threads}; by default the first that works in the job
-    #[arg(long, value_name = "NAME|WORDS")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = super::values::launcher)]
     pub launcher: Option<String>,
     /// Number of nodes on which --launcher starts processes, outside of a job
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "launcher")]

@@ -15,7 +15,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "XHPL", requires = "ranks")]
     pub program: Option<PathBuf>,
     /// Launcher: none, mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and {threads}
-    #[arg(long, value_name = "NAME|WORDS", default_value = "mpirun", requires = "program")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = super::values::launcher, default_value = "mpirun", requires = "program")]
     pub launcher: String,
     /// Time limit for the answers of the processes of --program
     #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m", requires = "program")]

@@ -90,6 +90,37 @@ pub(super) fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
     }
 }
 
+/// Flags of launchers whose value is the file that names the nodes.
+const FILES_OF_NODES: [&str; 6] =
+    ["--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f", "--default-hostfile"];
+
+/// Parses a launcher; its path and that of its file of nodes become absolute, as each trial runs in a folder of its own.
+pub(super) fn launcher(text: &str) -> Result<String, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut held: Vec<String> = Vec::new();
+    for (at, word) in words.iter().copied().enumerate() {
+        let (is_path, path) = match at.checked_sub(1) {
+            None => (word.contains('/'), word),
+            // The flag is in the same word, or in the one before.
+            Some(before) => {
+                let (flag, path) = word.split_once('=').unwrap_or((words[before], word));
+                (FILES_OF_NODES.contains(&flag) && Path::new(path).is_file(), path)
+            }
+        };
+        if !is_path || Path::new(path).is_absolute() {
+            held.push(word.to_owned());
+            continue;
+        }
+        let absolute = std::path::absolute(path).map_err(|error| format!("'{path}': {error}"))?;
+        let absolute = absolute.to_str().filter(|path| !path.contains(char::is_whitespace)).ok_or_else(|| {
+            format!("'{path}' is in a folder with a space in its name, at which a launcher is divided into words; take another")
+        })?;
+        held.push(format!("{}{absolute}", &word[..word.len() - path.len()]));
+    }
+    // As it was written, where nothing is changed.
+    Ok(if held == words { text.to_owned() } else { held.join(" ") })
+}
+
 /// Parses the path of a file that will be written: what is to be said there is measured first, and must not be lost.
 pub(super) fn file_to_write(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
@@ -131,6 +162,29 @@ mod tests {
         assert_eq!(file_to_write(&at("new.toml")), Ok(folder.path().join("new.toml")));
         assert!(file_to_write(&at("none/new.toml")).unwrap_err().contains("make it first"));
         assert!(file_to_write(folder.path().to_str().unwrap()).unwrap_err().contains("is a folder"));
+    }
+
+    /// A file of nodes in the folder of the user was not found by the trials, after the probe had found it.
+    #[test]
+    fn a_launcher_finds_its_files_from_any_folder() {
+        // Tests run in the folder of the package.
+        let here = |name: &str| std::path::absolute(name).unwrap().display().to_string();
+        for (text, expected) in [
+            ("bin/mpirun -np {np}", format!("{} -np {{np}}", here("bin/mpirun"))),
+            ("mpirun --hostfile Cargo.toml -np {np}", format!("mpirun --hostfile {} -np {{np}}", here("Cargo.toml"))),
+            ("mpiexec -n {np} -f=./Cargo.toml", format!("mpiexec -n {{np}} -f={}", here("Cargo.toml"))),
+        ] {
+            assert_eq!(launcher(text), Ok(expected));
+        }
+        for same in [
+            "srun",
+            "mpirun  -np {np}",
+            "/opt/mpirun -hostfile /etc/hosts -np {np}",
+            "mpirun --hostfile no-such-file -np {np}",
+            "mpirun --mca Cargo.toml -np {np}",
+        ] {
+            assert_eq!(launcher(same).as_deref(), Ok(same));
+        }
     }
 
     #[test]
