@@ -74,9 +74,7 @@ pub enum RuleError {
         found: usize,
     },
     /// Kernels of a rank that are yet to be chosen.
-    #[error(
-        "rank_kernels must be builtin, builtin-avx2, builtin-portable or a path; auto is not possible for a single run"
-    )]
+    #[error("rank_kernels must be builtin, builtin-avx2, builtin-portable or a path; auto is not possible for it")]
     AutoKernels,
     /// A dimension of another engine.
     #[error("extra.{name} is a dimension of another engine, ours has none of that name; take it out")]

@@ -20,8 +20,17 @@ const PACKAGES: [&str; 4] = ["space", "hpl", "objectives", "hpl-tune"];
 const OTHERS: [&str; 13] =
     ["reframe", "sbatch", "apt-get", "mdbook", "git", "ls", "uvx", "pipx", "pip", "dpkg", "rpm", "tar", "cd"];
 /// Flags that texts name and that belong to other programs.
-const OTHER_FLAGS: [&str; 7] =
-    ["--signal", "--exclude", "--cpu-freq", "--install", "--release", "--programs", "--show-output"];
+const OTHER_FLAGS: [&str; 9] = [
+    "--signal",
+    "--exclude",
+    "--cpu-freq",
+    "--install",
+    "--release",
+    "--programs",
+    "--show-output",
+    "--machinefile",
+    "--default-hostfile",
+];
 /// Seconds after which a command is ended: none takes half of it.
 const LIMIT_S: &str = "120";
 

@@ -56,7 +56,7 @@ pub enum RunError {
         nb: usize,
         /// Memory of all ranks together.
         needed_bytes: u64,
-        /// Memory that can be filled without swapping.
+        /// Memory that can be filled without swapping; of several nodes what all hold when the first is full.
         free_bytes: u64,
         /// Largest order that fits, a multiple of NB.
         largest_n: usize,
@@ -107,7 +107,7 @@ pub enum RunError {
         align: usize,
         /// Memory of the padded matrix on all ranks.
         padded_bytes: u64,
-        /// Memory that can be filled without swapping.
+        /// Memory that can be filled without swapping; of several nodes what all hold when the first is full.
         free_bytes: u64,
     },
     /// The system refused a thread.

@@ -1,5 +1,6 @@
 //! The Slurm job of the runs: calls of its commands, and cancelling of steps.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -20,7 +21,10 @@ pub fn cancel_steps(program: &Path, nodes: &[String], begun: Option<Instant>) {
     let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
     let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %N %M %j"]);
     let most_s = begun.map_or(f64::INFINITY, |begun| begun.elapsed().as_secs_f64() + ROUNDING_S);
-    let left: Vec<String> = steps(&listed.unwrap_or_default(), program, nodes, most_s);
+    let mut left = steps(&listed.unwrap_or_default(), program, nodes, most_s);
+    // This process may be a step of that name itself.
+    let own = std::env::var("SLURM_STEP_ID").map(|step| format!("{job}.{step}")).ok();
+    left.retain(|step| Some(step) != own.as_ref());
     if !left.is_empty() {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         let _ = output_of("scancel", &[&["--signal=KILL"][..], &left].concat());
@@ -32,7 +36,8 @@ fn steps(listed: &str, program: &Path, nodes: &[String], most_s: f64) -> Vec<Str
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let of_run = |step: &str| HELPERS.contains(&step) || step == name;
     // Other runs go on on other nodes; a run need not use all of its own.
-    let among = |found: &str| nodes_of(found).is_some_and(|found| found.iter().all(|node| nodes.contains(node)));
+    let own: HashSet<&str> = nodes.iter().map(|node| short(node)).collect();
+    let among = |found: &str| nodes_of(found).is_some_and(|found| found.iter().all(|node| own.contains(short(node))));
     let there = |found: &str| nodes.is_empty() || among(found);
     let recent = |age: &str| seconds(age).unwrap_or(f64::MAX) <= most_s;
     let steps = listed.lines().filter_map(|line| {
@@ -42,6 +47,11 @@ fn steps(listed: &str, program: &Path, nodes: &[String], most_s: f64) -> Vec<Str
         (of_run(step.trim()) && recent(age) && there(found)).then(|| number.to_owned())
     });
     steps.collect()
+}
+
+/// A name without its domain.
+fn short(node: &str) -> &str {
+    node.split('.').next().unwrap_or(node)
 }
 
 /// The names in a list of nodes as Slurm writes it: `n[1-3,07],m2`; `None` where it is malformed.

@@ -153,7 +153,8 @@ fn an_empty_domain_says_why() {
         "4 ranks with 1 threads each need more than 2 cores; lower ranks or threads"
     );
     assert!(message(spec(usize::MAX, 2)).starts_with("N must be at most 2147483647"));
-    assert!(message(spec(100, usize::MAX)).contains("more than 16384 threads"));
+    assert!(message(spec(100, 16_385)).contains("more than 16384 threads in one process"));
+    assert!(message(spec(100, usize::MAX)).contains("see count and cores of [[node]]"));
 }
 
 #[test]

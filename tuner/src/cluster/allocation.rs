@@ -26,7 +26,7 @@ const OTHERS: [(&str, &str, Hosts); 2] =
 /// How a manager names the nodes of a job.
 #[derive(Clone, Copy)]
 enum Hosts {
-    /// A variable with the name of a file: a line with a node for each slot.
+    /// A variable with the name of a file: a line with a node for each MPI process, whose cores are `NCPUS`.
     File(&'static str),
     /// A variable with nodes and their slots in turn.
     Counts(&'static str),
@@ -39,7 +39,7 @@ pub struct Allocation {
     pub manager: &'static str,
     /// Number of the job; without a manager the flag that says the nodes.
     pub job: String,
-    /// Logical CPUs of each of its nodes that are the job's; `None` where nothing says.
+    /// CPUs of each of its nodes that are the job's, logical ones of Slurm, else cores; `None` where nothing says.
     pub cpus: Vec<Option<usize>>,
     /// Memory of each node that is the job's, in bytes; `None` where nothing says.
     pub memory_bytes: Option<u64>,
@@ -113,11 +113,17 @@ impl Allocation {
     fn of_another(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
         OTHERS.iter().find_map(|&(manager, number, hosts)| {
             let job = variable(number)?;
-            let slots = match hosts {
-                Hosts::File(name) => std::fs::read_to_string(variable(name)?).ok().map(|text| lines(&text))?,
-                Hosts::Counts(name) => turns(&variable(name)?)?,
+            let cpus = match hosts {
+                Hosts::File(name) => {
+                    let lines = std::fs::read_to_string(variable(name)?).ok().map(|text| lines(&text))?;
+                    let each = variable("NCPUS").and_then(|each| each.parse::<usize>().ok()).filter(|each| *each > 0);
+                    // A line alone is of a process with all cores of its part, whose number may be said elsewhere.
+                    let is_said = each.is_some() || lines.iter().any(|lines| *lines > 1);
+                    let cores = |lines: usize| is_said.then(|| lines.saturating_mul(each.unwrap_or(1)));
+                    lines.into_iter().map(cores).collect()
+                }
+                Hosts::Counts(name) => turns(&variable(name)?)?.into_iter().map(Some).collect(),
             };
-            let cpus = slots.into_iter().map(Some).collect();
             Some(Self { manager, job, cpus, ..Self::slurm("") })
         })
     }
@@ -189,7 +195,19 @@ impl Allocation {
                 self.manager
             )
         });
-        shorter.into_iter().chain(alone).chain(untried).collect()
+        let unequal = self.unequal().filter(|_| !local);
+        shorter.into_iter().chain(alone).chain(unequal).chain(untried).collect()
+    }
+
+    /// What there is to say of nodes with unequal numbers of CPUs: launchers give all ranks those of the smallest node.
+    pub fn unequal(&self) -> Option<String> {
+        let most = self.cpus.iter().copied().flatten().max()?;
+        let least = self.least_cpus().filter(|least| *least < most)?;
+        let few = self.cpus.iter().filter(|cpus| **cpus == Some(least)).count();
+        Some(format!(
+            "{self} has {least} CPUs on {few} of its {} nodes and up to {most} on others: no more than {least} are used of each",
+            self.nodes()
+        ))
     }
 }
 
@@ -210,7 +228,7 @@ fn counts(text: &str) -> Option<Vec<usize>> {
     Some(all)
 }
 
-/// Slots of each node, of which every line names one.
+/// Lines of each node.
 fn lines(text: &str) -> Vec<usize> {
     let mut nodes: Vec<(&str, usize)> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -278,7 +296,10 @@ mod tests {
             let two = [("SLURM_JOB_ID", "17"), ("SLURM_JOB_NUM_NODES", "2")];
             job(&[&two[..], variables].concat(), None).unwrap()
         };
-        assert_eq!(of(&[("SLURM_JOB_CPUS_PER_NODE", "4,2")]).least_cpus(), Some(2));
+        let unequal = of(&[("SLURM_JOB_CPUS_PER_NODE", "4,2")]);
+        assert_eq!(unequal.least_cpus(), Some(2));
+        let said = unequal.warnings(60.0, 60.0, false).join("; ");
+        assert!(said.contains("2 CPUs on 1 of its 2 nodes and up to 4 on others"), "{said}");
         for text in ["4", "many", "4(x3)"] {
             let found = of(&[("SLURM_JOB_CPUS_PER_NODE", text)]);
             assert_eq!((found.nodes(), found.least_cpus()), (2, None), "{text}");
@@ -300,6 +321,10 @@ mod tests {
         let path = file.path().to_str().unwrap();
         let found = job(&[("PBS_JOBID", "9.server"), ("PBS_NODEFILE", path)], None).unwrap();
         assert_eq!(found.cpus, [Some(2), Some(1)]);
+        let job =
+            |ncpus: &str| job(&[("PBS_JOBID", "9.server"), ("PBS_NODEFILE", path), ("NCPUS", ncpus)], None).unwrap();
+        std::fs::write(file.path(), "n1\nn2\n").unwrap();
+        assert_eq!((job("64").cpus, job("").cpus), (vec![Some(64); 2], vec![None; 2]));
     }
 
     /// Memory for 2⁶⁴ nodes was asked for.

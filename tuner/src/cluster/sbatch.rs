@@ -8,6 +8,9 @@ use objectives::real::quoted;
 /// Seconds of the job beyond the budget: for the start of the job and its last output.
 const MARGIN_S: f64 = 300.0;
 
+/// Flags that a resume takes, and does not know from the session.
+const OF_THE_OUTPUT: [&str; 5] = ["--json", "--quiet", "-q", "--verbose", "-v"];
+
 /// What a job asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobRequest {
@@ -40,6 +43,8 @@ pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, folder: &P
     let (program, flags) = words
         .split_first()
         .map_or((String::new(), Vec::new()), |(program, flags)| (quoted([program]).concat(), quoted(flags)));
+    let output = flags.iter().filter(|flag| OF_THE_OUTPUT.contains(&flag.as_str()));
+    let again: String = output.map(|flag| format!(" {flag}")).collect();
     format!(
         "#!/bin/bash\n\
          #SBATCH --job-name=hpl-tune\n\
@@ -56,7 +61,7 @@ pub fn script(words: &[OsString], request: JobRequest, budget_s: f64, folder: &P
          cd {} || exit 2\n\
          out={}\n\
          # Submitted again after a stop, it goes on where it stopped.\n\
-         if [ -f \"$out/session.toml\" ]; then exec {program} --resume \"$out\"; fi\n\
+         if [ -f \"$out/session.toml\" ]; then exec {program} --resume \"$out\"{again}; fi\n\
          exec {program} {} --out \"$out\"\n",
         quoted([folder]).concat(),
         quoted([out]).concat(),

@@ -13,6 +13,7 @@ use crate::cluster::launched::nodes::{Reached, Used, found, reached};
 use crate::cluster::launched::survey::{SURVEY_NB, order, surveyed};
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
+use crate::search::progress::say;
 use crate::session::engine::programs::xhpl_beside;
 use crate::session::input::read_params;
 
@@ -33,6 +34,9 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
              --launcher and --nodes how many are reached",
         ));
     };
+    if let Some(unequal) = allocation.unequal() {
+        say(&format!("warning: {unequal}"));
+    }
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let Reached { job, nodes, hosts, .. } = match &args.launcher {
         Some(launcher) => {

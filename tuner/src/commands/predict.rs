@@ -39,7 +39,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let idle =
         idle(args, &machine, |choices| Some(model.answer(&machine, &question, choices).ok()?.time_s), answer.time_s);
     if !idle.is_empty() {
-        say(&format!("note: {} has no effect on this prediction; it is the same without", idle.join(", ")));
+        say(&format!("note: without {} this prediction is the same", idle.join(", ")));
     }
     let unseen = unseen(args, model.sees(&machine));
     if !unseen.is_empty() {
@@ -81,7 +81,10 @@ fn wanted(args: &PredictArgs) -> anyhow::Result<WantedRun> {
     })
 }
 
-/// Flags of [`Choices`] that were given and without which `time` is the same.
+/// Choices with one of the second, the usual ones.
+type Without = fn(Choices, Choices) -> Choices;
+
+/// Flags of [`Choices`] that were given and without all of which `time` is the same.
 fn idle(
     args: &PredictArgs,
     machine: &Machine,
@@ -91,25 +94,30 @@ fn idle(
     let given = args.choices.choices(machine);
     let layering = machine.choices.and_then(|published| published.layers).unwrap_or_default();
     let usual = Choices { layering, ..Choices::default() };
-    let without = [
-        ("--reading", Choices { reading: usual.reading, ..given }),
-        ("--update-coefficient", Choices { update_coefficient: usual.update_coefficient, ..given }),
-        ("--memory", Choices { memory: usual.memory, ..given }),
-        ("--layers", Choices { layering: usual.layering, ..given }),
-        ("--inner-grid", Choices { inner: usual.inner, ..given }),
-        ("--round-n", Choices { round_n: usual.round_n, ..given }),
-        ("--rank-gflops", Choices { rank_gflops: usual.rank_gflops, ..given }),
-        ("--alpha", Choices { alpha_s: usual.alpha_s, ..given }),
-        ("--link", Choices { link_gbytes_per_s: usual.link_gbytes_per_s, ..given }),
-        ("--split", Choices { split: usual.split, ..given }),
-        ("--fact", Choices { fact: usual.fact, ..given }),
-        ("--host-panel-gflops", Choices { host_panel_gflops: usual.host_panel_gflops, ..given }),
+    let without: [(&str, Without); 12] = [
+        ("--reading", |c, usual| Choices { reading: usual.reading, ..c }),
+        ("--update-coefficient", |c, usual| Choices { update_coefficient: usual.update_coefficient, ..c }),
+        ("--memory", |c, usual| Choices { memory: usual.memory, ..c }),
+        ("--layers", |c, usual| Choices { layering: usual.layering, ..c }),
+        ("--inner-grid", |c, usual| Choices { inner: usual.inner, ..c }),
+        ("--round-n", |c, usual| Choices { round_n: usual.round_n, ..c }),
+        ("--rank-gflops", |c, usual| Choices { rank_gflops: usual.rank_gflops, ..c }),
+        ("--alpha", |c, usual| Choices { alpha_s: usual.alpha_s, ..c }),
+        ("--link", |c, usual| Choices { link_gbytes_per_s: usual.link_gbytes_per_s, ..c }),
+        ("--split", |c, usual| Choices { split: usual.split, ..c }),
+        ("--fact", |c, usual| Choices { fact: usual.fact, ..c }),
+        ("--host-panel-gflops", |c, usual| Choices { host_panel_gflops: usual.host_panel_gflops, ..c }),
     ];
-    without
-        .iter()
-        .filter(|(_, choices)| *choices != given && time(choices) == Some(time_s))
-        .map(|(flag, _)| *flag)
-        .collect()
+    let mut kept = given;
+    let mut idle = Vec::new();
+    for (flag, reset) in without {
+        let choices = reset(kept, usual);
+        if choices != kept && time(&choices) == Some(time_s) {
+            kept = choices;
+            idle.push(flag);
+        }
+    }
+    idle
 }
 
 /// Parameters that were given and do not change what the model says.

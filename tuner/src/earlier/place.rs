@@ -23,7 +23,7 @@ type Alike<'a> = (&'a str, Option<&'a str>, Option<usize>, usize, bool);
 /// The earlier runs as points of `space`, those that were measured alike together. A group counts as of this machine
 /// where its host and its cores are.
 pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<ComparableRuns> {
-    let cores = space.spec().cores;
+    let cores = used_cores(space);
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
     for run in earlier {
         let alike = (&*run.source, run.host.as_deref(), run.cores, run.candidate.hpl.n, run.extent == Extent::Windows);
@@ -36,6 +36,12 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Co
         runs,
     };
     groups.into_iter().map(group).collect()
+}
+
+/// Cores that the runs of `space` use: fixed ranks or threads may leave some idle.
+fn used_cores(space: &dyn Candidates) -> usize {
+    let first = space.points().first().map(|first| space.candidate(first));
+    first.map_or(space.spec().cores, |first| first.hpl.ranks() * first.engine.threads)
 }
 
 /// The point that a run of `of` on so many cores stands for.
@@ -56,7 +62,7 @@ pub(super) fn place(space: &dyn Candidates, of: &Candidate, cores: Option<usize>
 
 fn nearest(space: &dyn Candidates, candidate: &Candidate, cores: Option<usize>) -> Option<Point> {
     // One rank per core is that everywhere.
-    let scale = cores.map_or(1.0, |cores| space.spec().cores as f64 / cores.max(1) as f64);
+    let scale = cores.map_or(1.0, |cores| used_cores(space) as f64 / cores.max(1) as f64);
     let distances = |dim: &Dim| distances(dim, candidate, scale);
     let tables: Vec<Vec<f64>> = space.dims().iter().map(distances).collect();
     let distance =

@@ -91,7 +91,7 @@ pub fn table(rows: &[Row], candidate: &Candidate) -> Result<Vec<u8>, csv::Error>
 /// N½ as a run of the session shows it: the order of a passed whole run on as many ranks and threads whose rate is within
 /// 2 % of half of `rmax_gflops`. It is measured or missing, never interpolated.
 pub fn n_half(rows: &[Row], packed: &Row, rmax_gflops: f64) -> Option<(usize, f64)> {
-    let like = |row: &&Row| (row.p * row.q, row.threads) == (packed.p * packed.q, packed.threads) && row.n < packed.n;
+    let like = |row: &&Row| row.n < packed.n && row.candidate().at_n(packed.n) == packed.candidate();
     let off = |rate: f64| (rate / (0.5 * rmax_gflops) - 1.0).abs();
     let rates = rows.iter().filter(like).filter_map(|row| Some((row.n, row.score_gflops()?)));
     rates.filter(|(_, rate)| off(*rate) <= HALF).min_by(|a, b| off(a.1).total_cmp(&off(b.1)))

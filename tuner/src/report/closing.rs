@@ -93,7 +93,8 @@ fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
 
 fn next(summary: &Summary, folder: &str) -> Vec<String> {
     let session = &summary.session;
-    let is_over = session.is_over(summary.used_s);
+    let run_s = summary.final_run.as_ref().map_or(0.0, |row| row.wall_s);
+    let is_over = session.is_over(summary.used_s, run_s);
     let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
     if summary.best.is_none() {
         let failed = format!("the page report.html in {folder} tells why trials failed");

@@ -49,11 +49,12 @@ impl SensorSet {
         chosen.iter().any(|&index| self.0[index].covers != Covers::Accelerator)
     }
 
-    /// Those that measure other packages, or their memory, than these sensors do, by the same interface: without them these are not the whole node.
+    /// Those that measure packages or their memory by the same interface as these sensors do: without them these are not the whole node.
     pub fn lacking<'a>(&self, chosen: &[usize], unreadable: &'a [Unreadable]) -> Vec<&'a Unreadable> {
         let is_alike = |sensor: &Unreadable| {
-            let alike = |&index: &usize| self.0[index].source == sensor.source && self.0[index].covers == sensor.covers;
-            matches!(sensor.covers, Covers::Package | Covers::Memory) && chosen.iter().any(alike)
+            let is_part = |covers: Covers| matches!(covers, Covers::Package | Covers::Memory);
+            let alike = |&index: &usize| self.0[index].source == sensor.source && is_part(self.0[index].covers);
+            is_part(sensor.covers) && chosen.iter().any(alike)
         };
         unreadable.iter().filter(|sensor| is_alike(sensor)).collect()
     }

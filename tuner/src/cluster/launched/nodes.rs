@@ -203,8 +203,9 @@ fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<FoundNode> {
 pub(crate) fn granted(allocation: &Allocation, here: &HostFacts) -> Vec<Node> {
     let cores_here = here.cores_allowed.len();
     let each = allocation.cpus.iter().enumerate().map(|(index, cpus)| {
-        // Logical CPUs are granted, of which a core may have several.
-        let cores = cpus.map_or(cores_here, |cpus| cpus * cores_here / here.cpus_allowed.max(1));
+        // Slurm grants logical CPUs, of which a core may have several.
+        let (core, of) = if allocation.manager == "Slurm" { (cores_here, here.cpus_allowed.max(1)) } else { (1, 1) };
+        let cores = cpus.map_or(cores_here, |cpus| cpus.saturating_mul(core) / of);
         let memory_bytes = allocation.memory_bytes.unwrap_or(here.memory_available_bytes);
         (format!("node {}", index + 1), cores, memory_bytes)
     });

@@ -85,7 +85,9 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
     let names = session.node_names();
     let other = on_nodes(session, now);
     if other.node_names() == names {
-        return Ok(());
+        // The job may have other nodes beside them, on which no rank may be.
+        (session.mpi_job, session.spares, session.lost) = (other.mpi_job, other.spares, other.lost);
+        return Ok(session.save(&folder.session_toml())?);
     }
     say(&format!(
         "warning: the session was on {}, now it is on {}: its trials there influence what is tried first, and are not part of the result",

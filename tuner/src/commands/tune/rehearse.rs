@@ -200,9 +200,8 @@ fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> any
         _ => {
             let threads = wanted.threads.unwrap_or(1);
             let ranks = wanted.ranks.unwrap_or((room.places / threads).max(1));
-            // All cores of the nodes, where neither they nor the ranks are known.
-            let is_open = args.machine.is_none() && wanted.ranks.is_none();
-            let unknown = is_open && (nodes.is_some() || !engine.calibrates());
+            // All cores of the nodes, where neither they nor the ranks are known: this may be a login node.
+            let unknown = args.machine.is_none() && wanted.ranks.is_none();
             let tasks = (!unknown).then_some((ranks, threads));
             let accelerators = (!engine.calibrates() && !unknown).then_some(ranks);
             JobRequest { nodes: nodes.or(unknown.then_some(1)), tasks, accelerators }

@@ -98,13 +98,14 @@ fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], session: &Session, sho
     let ran = || !rounds::in_turn(rows, best, other, Objective::Gflops).is_empty();
     let is_final = |row: &Row| row.strategy == Identity::FINAL;
     let after = rounds::at_choice(rows).1;
+    let run_s = rows.iter().rfind(|row| is_final(row)).map_or(0.0, |row| row.wall_s);
     match session.objective {
         Objective::GflopsPerWatt if ran() => "the power of no pair was read".to_owned(),
         _ if !rows.iter().any(is_final) => "there was no final run, after which it is measured".to_owned(),
         _ => match never_passed(rows, is_final) {
             Some(why) => format!("the final run, after which it is measured, failed: {why}"),
             None if rounds::have_failed(after) => "the runs after the final run failed".to_owned(),
-            None if !session.is_over(session.used_s(rows)) => "the session has not come to it".to_owned(),
+            None if !session.is_over(session.used_s(rows), run_s) => "the session has not come to it".to_owned(),
             None => short.to_owned(),
         },
     }

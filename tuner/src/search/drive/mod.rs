@@ -17,7 +17,7 @@ use crate::error::RecordError;
 use crate::record::parquet;
 use crate::record::{Finished, Identity, Outcome, PlannedTrial, ShortRow};
 use crate::search::model::SessionModel;
-use crate::search::schedule::{Due, FAILURES_TO_GIVE_UP, Setup, View};
+use crate::search::schedule::{Due, FAILURES_TO_GIVE_UP, Setup, View, nothing_works};
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Drive<'_> {
             if !lost.is_empty() {
                 return Ok(SessionEnd::NodesLost(lost));
             }
-            if !self.runner.store.has_final() && self.consider(|view| view.nothing_works()) {
+            if !self.runner.store.has_final() && nothing_works(self.runner.store.rows(), self.setup.earlier_rows) {
                 if !self.runner.store.rows().iter().any(Finished::passed) {
                     return Ok(SessionEnd::NothingWorks);
                 }

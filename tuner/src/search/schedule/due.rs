@@ -24,11 +24,13 @@ pub struct Due {
 /// Failures in a row after which something is wrong with the machine, not with a candidate.
 pub const FAILURES_TO_GIVE_UP: usize = 8;
 
-/// Whether the latest trials all failed. An early end is no sign of that: a candidate can be slow.
-fn nothing_works<R: Finished>(rows: &[R]) -> bool {
+/// Whether the latest trials after the `earlier` ones all failed: what failed before a session was resumed may be mended. An early end is no
+/// sign of that: a candidate can be slow.
+pub fn nothing_works<R: Finished>(rows: &[R], earlier: usize) -> bool {
     let slow = |row: &R| matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten);
     let failed = |row: &&R| !row.passed() && !slow(row);
-    rows.iter().rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
+    let rows = rows.iter().skip(earlier);
+    rows.rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
 }
 
 impl<R: Finished> View<'_, R> {
@@ -36,7 +38,8 @@ impl<R: Finished> View<'_, R> {
     /// `final_n`, then what follows it; `None` at the end. [`View::left_s`] is all of the time left.
     pub fn due(&self, final_n: RangeInclusive<usize>) -> Option<Due> {
         let search = Self { left_s: self.left_s - self.final_reserve_s(), ..*self };
-        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL) && !self.nothing_works();
+        let is_searching = self.rows.iter().all(|row| row.strategy() != Identity::FINAL)
+            && !nothing_works(self.rows, self.setup.earlier_rows);
         if let Some(plan) = is_searching.then(|| search.next()).flatten() {
             let limit_s = search.limit_s(&plan);
             return Some(Due { plan, limit_s });
@@ -47,11 +50,6 @@ impl<R: Finished> View<'_, R> {
             let limit_s = after.hopeless_s(&plan).min(after.left_s);
             Some(Due { plan, limit_s })
         })
-    }
-
-    /// Whether the latest trials since the session was begun or resumed all failed.
-    pub fn nothing_works(&self) -> bool {
-        nothing_works(self.of_this_sitting())
     }
 
     /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.

@@ -13,7 +13,7 @@ mod limits;
 use std::collections::HashSet;
 
 pub use after::rounds_s;
-pub use due::{Due, FAILURES_TO_GIVE_UP};
+pub use due::{Due, FAILURES_TO_GIVE_UP, nothing_works};
 use objectives::real::{Extent, PairRule};
 use space::dims::Point;
 use space::{Candidate, Candidates};
@@ -98,8 +98,10 @@ impl<R: Finished> View<'_, R> {
     /// The next trial, `None` when nothing more fits before the final run.
     pub fn next(&self) -> Option<PlannedTrial> {
         let baselines = || self.rows.iter().filter(|row| row.strategy() == Identity::BASELINE);
-        let tries = || self.of_this_sitting().iter().filter(|row| row.strategy() == Identity::BASELINE).count();
-        if !baselines().any(|row| row.passed()) && tries() < BASELINE_TRIES {
+        // Where others have passed, what failed before will fail again.
+        let earlier = if self.rows.iter().any(Finished::passed) { 0 } else { self.setup.earlier_rows };
+        let tries = self.rows.iter().skip(earlier).filter(|row| row.strategy() == Identity::BASELINE).count();
+        if !baselines().any(|row| row.passed()) && tries < BASELINE_TRIES {
             let plan = self.plan(self.setup.baseline.clone(), Identity::BASELINE, "the usual HPL.dat, to compare with");
             return self.fits(plan.expected_s).then_some(plan);
         }
@@ -116,11 +118,6 @@ impl<R: Finished> View<'_, R> {
         new.map(alone)
             .filter(|plan| self.fits(plan.expected_s + kept_s))
             .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
-    }
-
-    /// The rows since the session was begun or resumed.
-    fn of_this_sitting(&self) -> &[R] {
-        self.rows.get(self.setup.earlier_rows..).unwrap_or_default()
     }
 
     /// The first run of the expert's configuration: what a rule of thumb finds, a search must not miss.
