@@ -26,7 +26,7 @@ const OTHERS: [(&str, &str, Hosts); 2] =
 /// How a manager names the nodes of a job.
 #[derive(Clone, Copy)]
 enum Hosts {
-    /// A variable with the name of a file: a line with a node for each MPI process, whose cores are `NCPUS`.
+    /// A variable with the name of a file: a line with a node for each MPI process, whose cores are `NCPUS` at most: some managers say those of the node.
     File(&'static str),
     /// A variable with nodes and their slots in turn.
     Counts(&'static str),
@@ -195,11 +195,10 @@ impl Allocation {
                 self.manager
             )
         });
-        let unequal = self.unequal().filter(|_| !local);
-        shorter.into_iter().chain(alone).chain(unequal).chain(untried).collect()
+        shorter.into_iter().chain(alone).chain(untried).collect()
     }
 
-    /// What there is to say of nodes with unequal numbers of CPUs: launchers give all ranks those of the smallest node.
+    /// What there is to say of nodes with unequal numbers of CPUs, of which our ranks get those of the smallest one.
     pub fn unequal(&self) -> Option<String> {
         let most = self.cpus.iter().copied().flatten().max()?;
         let least = self.least_cpus().filter(|least| *least < most)?;
@@ -298,7 +297,7 @@ mod tests {
         };
         let unequal = of(&[("SLURM_JOB_CPUS_PER_NODE", "4,2")]);
         assert_eq!(unequal.least_cpus(), Some(2));
-        let said = unequal.warnings(60.0, 60.0, false).join("; ");
+        let said = unequal.unequal().unwrap();
         assert!(said.contains("2 CPUs on 1 of its 2 nodes and up to 4 on others"), "{said}");
         for text in ["4", "many", "4(x3)"] {
             let found = of(&[("SLURM_JOB_CPUS_PER_NODE", text)]);

@@ -88,8 +88,8 @@ pub fn table(rows: &[Row], candidate: &Candidate) -> Result<Vec<u8>, csv::Error>
     table.into_inner().map_err(|error| error.into_error().into())
 }
 
-/// N½ as a run of the session shows it: the order of a passed whole run on as many ranks and threads whose rate is within
-/// 2 % of half of `rmax_gflops`. It is measured or missing, never interpolated.
+/// N½ as a run of the session shows it: the order of a passed whole run of the packed configuration whose rate is
+/// within 2 % of half of `rmax_gflops`. It is measured or missing, never interpolated.
 pub fn n_half(rows: &[Row], packed: &Row, rmax_gflops: f64) -> Option<(usize, f64)> {
     let like = |row: &&Row| row.n < packed.n && row.candidate().at_n(packed.n) == packed.candidate();
     let off = |rate: f64| (rate / (0.5 * rmax_gflops) - 1.0).abs();
@@ -143,7 +143,7 @@ mod tests {
         let rows = [run(0, 500, 15.0), run(1, 800, 20.3), run(2, 900, 20.1), packed.clone()];
         assert_eq!(n_half(&rows, &packed, 40.0), Some((900, 20.1)));
         assert_eq!(n_half(&rows[..1], &packed, 40.0), None);
-        let other = [Row { threads: 7, ..run(1, 800, 20.0) }];
+        let other = [Row { nb: 7, ..run(1, 800, 20.0) }];
         assert_eq!(n_half(&other, &packed, 40.0), None);
     }
 }

@@ -93,8 +93,7 @@ fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
 
 fn next(summary: &Summary, folder: &str) -> Vec<String> {
     let session = &summary.session;
-    let run_s = summary.final_run.as_ref().map_or(0.0, |row| row.wall_s);
-    let is_over = session.is_over(summary.used_s, run_s);
+    let is_over = summary.is_over;
     let goes_on = format!("hpl-tune --resume {folder} goes on where this session has stopped");
     if summary.best.is_none() {
         let failed = format!("the page report.html in {folder} tells why trials failed");
@@ -124,8 +123,11 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
         && ratio.pairs < PAIRS_TO_JUDGE
         && !summary.rounds_failed
     {
-        let gives = format!("gives the {PAIRS_TO_JUDGE} pairs that an interval needs");
-        next.push(if is_over { format!("a longer --budget {gives}") } else { format!("{goes_on} and {gives}") });
+        next.push(if is_over {
+            format!("a longer --budget gives the {PAIRS_TO_JUDGE} pairs that an interval needs")
+        } else {
+            format!("{goes_on}; an interval needs {PAIRS_TO_JUDGE} pairs")
+        });
     }
     if let Some(GainLeft { expected, at_most }) = summary.left() {
         let (mean, most) = (100.0 * expected, 100.0 * at_most);
@@ -199,7 +201,10 @@ mod tests {
         let open = [0.99, 1.034, 1.02, 1.04, 1.035, 1.03].map(|ratio| (ratio, 1.0));
         assert!(said(&summary(&open)).starts_with("Won: no gain over the usual HPL.dat is shown"));
         let few = said(&summary(&gain[..2]));
-        assert!(few.contains("in 2 pairs; too few for an interval") && few.contains("the 6 pairs that"), "{few}");
+        assert!(
+            few.contains("in 2 pairs; too few for an interval") && few.contains("an interval needs 6 pairs"),
+            "{few}"
+        );
         let none = said(&summary(&[]));
         assert!(none.contains("was not measured: the default did not run"), "{none}");
         let same = Summary { best_by_baseline: Comparison::Same { best_is: "the default" }, ..summary(&[]) };
@@ -239,21 +244,23 @@ mod tests {
         found.importance_not_judged = Some("the speed changed");
         assert!(said(&found).contains("hpl-tune doctor"));
         assert_eq!(closing(&Summary::new(&session(), &[]), "runs/x")[0], "Won: nothing, as no trial has passed.");
-        let stopped = |used_s: f64| {
+        let stopped = |is_over: bool| {
             let mut summary = Summary { best: None, ..Summary::new(&session(), &[row(0)]) };
-            summary.used_s = used_s;
+            summary.is_over = is_over;
             closing(&summary, "runs/x").join("\n")
         };
-        assert!(stopped(0.0).contains("hpl-tune --resume runs/x goes on"), "{}", stopped(0.0));
-        assert!(stopped(f64::MAX).contains("a longer --budget leaves time for a final run; --warm-start runs/x"));
+        assert!(stopped(false).contains("hpl-tune --resume runs/x goes on"), "{}", stopped(false));
+        assert!(stopped(true).contains("a longer --budget leaves time for a final run; --warm-start runs/x"));
     }
 
     /// No budget gives what failures have ended, and no resume a final run of the default that has passed by whole runs.
     #[test]
     fn nothing_is_advised_that_does_not_help() {
         let few = summary(&[(1.03, 1.0); 2]);
-        assert!(said(&few).contains("--resume runs/x goes on where this session has stopped and gives the 6 pairs"));
-        let over = Summary { used_s: f64::MAX, ..few.clone() };
+        assert!(
+            said(&few).contains("--resume runs/x goes on where this session has stopped; an interval needs 6 pairs")
+        );
+        let over = Summary { is_over: true, ..few.clone() };
         assert!(said(&over).contains("a longer --budget gives the 6 pairs"), "{}", said(&over));
         assert!(!said(&Summary { rounds_failed: true, ..few }).contains("6 pairs"));
         let rows = rounds::tests::with_rounds(&[(10.0, 8.0, 9.0); 7]);

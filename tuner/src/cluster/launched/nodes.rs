@@ -190,7 +190,8 @@ fn nodes(found: &Bindings, allocation: &Allocation) -> Vec<FoundNode> {
         cores.sort_unstable();
         cores.dedup();
         let granted = granted(index).unwrap_or(cores.len());
-        let cpus_per_core = granted / cores.len().max(1);
+        // Others than Slurm count cores.
+        let cpus_per_core = if allocation.manager == "Slurm" { granted / cores.len().max(1) } else { 1 };
         let cores = cores.len().min(granted);
         let free_bytes = ranks.iter().map(|rank| rank.memory_bytes).min().unwrap_or(0);
         let memory_bytes = free_bytes.min(allocation.memory_bytes.unwrap_or(u64::MAX));
@@ -204,8 +205,10 @@ pub(crate) fn granted(allocation: &Allocation, here: &HostFacts) -> Vec<Node> {
     let cores_here = here.cores_allowed.len();
     let each = allocation.cpus.iter().enumerate().map(|(index, cpus)| {
         // Slurm grants logical CPUs, of which a core may have several.
-        let (core, of) = if allocation.manager == "Slurm" { (cores_here, here.cpus_allowed.max(1)) } else { (1, 1) };
-        let cores = cpus.map_or(cores_here, |cpus| cpus.saturating_mul(core) / of);
+        let cores = cpus.map_or(cores_here, |cpus| match allocation.manager {
+            "Slurm" => cpus.saturating_mul(cores_here) / here.cpus_allowed.max(1),
+            _ => cpus.min(cores_here),
+        });
         let memory_bytes = allocation.memory_bytes.unwrap_or(here.memory_available_bytes);
         (format!("node {}", index + 1), cores, memory_bytes)
     });

@@ -108,7 +108,8 @@ pub(super) fn begin(
     }
     if let Some(job) = &job {
         let said = job.warnings(asked_s, budget_s, args.local);
-        said.iter().for_each(|sentence| say(&format!("warning: {sentence}")));
+        let unequal = job.unequal().filter(|_| matches!(engine, Engine::Launched(_)));
+        said.iter().chain(&unequal).for_each(|sentence| say(&format!("warning: {sentence}")));
     }
     let (folder, lock) = match &args.out {
         Some(root) => RunFolder::create(root)?,

@@ -68,6 +68,9 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
                 .iter()
                 .for_each(|sentence| say(&format!("warning: {sentence}")));
             let placed = placed(engine, args, program, Some(job), machine.as_ref(), facts.cores_allowed.len())?;
+            if let Some(unequal) = job.unequal().filter(|_| matches!(placed.engine, Engine::Launched(_))) {
+                say(&format!("warning: {unequal}"));
+            }
             let machine = placed.described(machine);
             (placed.engine, machine, placed.hosts)
         }

@@ -93,19 +93,24 @@ fn above_limit(rows: &[Row], two: [(&Candidate, &str); 2], objective: Objective)
     })
 }
 
+/// Whether no time is left for a pair of runs as the search made them.
+pub(super) fn is_over(session: &Session, rows: &[Row]) -> bool {
+    let alike = rows.iter().filter(|row| row.passed && row.extent == session.extent).map(|row| row.wall_s);
+    session.is_over(session.used_s(rows), 2.0 * alike.reduce(f64::min).unwrap_or(0.0))
+}
+
 /// Why two were not compared after the choice; `short` of time, where that is the reason.
 fn no_pairs(rows: &[Row], [best, other]: [&Candidate; 2], session: &Session, short: &str) -> String {
     let ran = || !rounds::in_turn(rows, best, other, Objective::Gflops).is_empty();
     let is_final = |row: &Row| row.strategy == Identity::FINAL;
     let after = rounds::at_choice(rows).1;
-    let run_s = rows.iter().rfind(|row| is_final(row)).map_or(0.0, |row| row.wall_s);
     match session.objective {
         Objective::GflopsPerWatt if ran() => "the power of no pair was read".to_owned(),
         _ if !rows.iter().any(is_final) => "there was no final run, after which it is measured".to_owned(),
         _ => match never_passed(rows, is_final) {
             Some(why) => format!("the final run, after which it is measured, failed: {why}"),
             None if rounds::have_failed(after) => "the runs after the final run failed".to_owned(),
-            None if !session.is_over(session.used_s(rows), run_s) => "the session has not come to it".to_owned(),
+            None if !is_over(session, rows) => "the session has not come to it".to_owned(),
             None => short.to_owned(),
         },
     }

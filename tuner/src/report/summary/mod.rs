@@ -84,6 +84,9 @@ pub struct Summary {
     pub taken_back: Option<TakenBack>,
     /// How far what the final run verified is ahead of the baseline by the search and the pairs after it; `None` without a pair.
     pub lead: Option<Lead>,
+    /// Whether it is over, as no time is left for a pair of runs, rather than stopped.
+    #[serde(skip)]
+    pub is_over: bool,
     /// Whether so many runs after the final one failed that no more were made.
     #[serde(skip)]
     pub rounds_failed: bool,
@@ -162,6 +165,7 @@ impl Summary {
             trials: rows.len(),
             distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
             failures,
+            is_over: claims::is_over(session, rows),
             rounds_failed: rounds::have_failed(rounds::at_choice(rows).1),
             best_by_baseline: claims::by_baseline(rows, found, usual, session),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),

@@ -158,12 +158,15 @@ impl Room {
         let memory_bytes = memory_of(&used, device, &mut notes).map(|each| each.saturating_mul(ranks as u64));
         let rates = used.iter().map(|part| rate_of(part.node).map(|rate| rate / (part.full * threads) as f64));
         let rates: Option<Vec<f64>> = rates.collect();
+        let (places, used) = (places.saturating_mul(threads), ranks.saturating_mul(threads));
+        // A domain divides the places by fixed ranks: they have no more threads than there is place for on their nodes.
+        let is_divided = runs.threads && !device && wanted.ranks.is_some() && wanted.threads.is_none();
         Self {
-            places: places.saturating_mul(threads),
+            places: if is_divided { places.min(used) } else { places },
             memory_bytes,
             place_gflops: rates.and_then(|rates| rates.into_iter().reduce(f64::min)),
             notes,
-            used: ranks.saturating_mul(threads),
+            used,
             of: if device { "accelerators" } else { "cores" },
         }
     }

@@ -80,6 +80,9 @@ fn a_rank_has_its_threads_on_one_node() {
 fn ranks_that_do_not_divide_over_the_nodes_share_their_memory() {
     let of = |ranks: usize| room("netlib", &[node(4, 8, 10, None)], Some(ranks)).memory_bytes.unwrap() / ranks as u64;
     assert_eq!((of(4), of(6), of(8), of(32)), (10_000_000_000, 5_000_000_000, 5_000_000_000, 1_250_000_000));
+    // And so have their threads a place.
+    let threads = |ranks: usize| room("netlib", &[node(4, 8, 10, None)], Some(ranks)).places / ranks;
+    assert_eq!([4, 5, 6, 8, 9, 32].map(threads), [8, 4, 4, 4, 2, 1]);
 }
 
 #[test]
