@@ -49,8 +49,8 @@ fn steps(listed: &str, program: &Path, nodes: &[String], most_s: f64) -> Vec<Str
     steps.collect()
 }
 
-/// A name without its domain.
-fn short(node: &str) -> &str {
+/// The name of a node without its domain.
+pub fn short(node: &str) -> &str {
     node.split('.').next().unwrap_or(node)
 }
 

@@ -17,13 +17,9 @@ pub mod vitals;
 
 use std::path::{Path, PathBuf};
 
+pub use objectives::real::slurm::short;
 pub use started::{AgentCommand, NodeAgents};
 pub use states::NodeReadings;
-
-/// The name of a node without its domain.
-pub fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
-}
 
 /// Where the sensors of node `name` are: below `root`, in which `{node}` stands for the name, so that tests have a tree for each.
 pub fn root_of(root: &Path, name: &str) -> PathBuf {

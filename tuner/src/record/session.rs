@@ -294,15 +294,7 @@ impl Session {
     pub fn used_by_s<R: Finished>(&self, rows: &[R]) -> f64 {
         rows.iter().map(|row| self.budget_s - row.budget_left_s()).fold(0.0, f64::max)
     }
-
-    /// Whether it is over after this time, rather than stopped: what is left is little, or less than `run_s` seconds for what is to be run.
-    pub fn is_over(&self, used_s: f64, run_s: f64) -> bool {
-        used_s > OVER * self.budget_s || used_s + run_s > self.budget_s
-    }
 }
-
-/// Part of the budget after which a session is over.
-const OVER: f64 = 0.9;
 
 /// TOML's integers have a sign, seeds do not.
 mod as_text {

@@ -194,7 +194,7 @@ impl PowerReader {
         Ok(Some(PowerRecord {
             schema_version: RECORD_SCHEMA,
             source: self.source(&chosen),
-            of_all: self.is_of_all() && stands_for_node(set, &chosen, self.sensors.unreadable()),
+            of_all: self.is_of_all() && lacking(set, &chosen, self.sensors.unreadable()).is_none(),
             core_s,
             core,
             run,
@@ -213,7 +213,7 @@ impl PowerReader {
             return several::all_can_be_read(nodes);
         }
         let set = self.sensors.set();
-        self.meter.is_some() || stands_for_node(set, &set.of_node(|_| true), self.sensors.unreadable())
+        self.meter.is_some() || lacking(set, &set.of_node(|_| true), self.sensors.unreadable()).is_none()
     }
 
     /// Whether the readings are those of all that a run uses.
@@ -253,11 +253,6 @@ fn lacking(set: &SensorSet, chosen: &[usize], unreadable: &[Unreadable]) -> Opti
     }
     let names: Vec<&str> = set.lacking(chosen, unreadable).iter().map(|sensor| sensor.name.as_str()).collect();
     (!names.is_empty()).then(|| format!("without {}", names.join(" ")))
-}
-
-/// Whether these sensors measure all of a node.
-fn stands_for_node(set: &SensorSet, chosen: &[usize], unreadable: &[Unreadable]) -> bool {
-    lacking(set, chosen, unreadable).is_none()
 }
 
 /// Sensors that cannot be read, together where the way out is the same.

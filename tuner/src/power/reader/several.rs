@@ -5,9 +5,9 @@ use hpl::measure::power::Unreadable;
 use super::super::log::Reading;
 use super::super::record::{GRADE, NodeMeans, PowerRecord, RECORD_SCHEMA};
 use super::super::spans::RunSpans;
+use super::lacking;
 use super::means::{means, of_sensors, readings_of};
 use super::total::total;
-use super::{lacking, stands_for_node};
 use crate::agents::{NodeAgents, NodeReadings};
 
 /// Nodes are named up to this number.
@@ -16,7 +16,7 @@ const NAMED: usize = 6;
 /// Whether each node has said that it has sensors of all of it.
 pub(super) fn all_can_be_read(nodes: &NodeAgents) -> bool {
     nodes.nodes().iter().all(|node| {
-        nodes.found(node).is_some_and(|(set, closed)| stands_for_node(&set, &set.of_node(|_| true), &closed))
+        nodes.found(node).is_some_and(|(set, closed)| lacking(&set, &set.of_node(|_| true), &closed).is_none())
     })
 }
 
