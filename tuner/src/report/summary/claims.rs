@@ -170,17 +170,21 @@ pub struct Higher {
     pub best: Option<Score>,
     /// Whether it is the baseline.
     pub is_baseline: bool,
+    /// Its trials that failed: a candidate that fails as often as it passes is not chosen where another one does not.
+    pub failed: usize,
 }
 
 impl Higher {
-    /// The candidate with the highest median in `scores`, best first, where that is not the best itself.
-    pub(super) fn find(scores: &[Score], best: &Candidate, baseline: Option<&Candidate>) -> Option<Self> {
+    /// The candidate with the highest median in `scores`, best first, where that is not the best itself; its failures are among `rows`.
+    pub(super) fn find(rows: &[Row], scores: &[Score], best: &Candidate, baseline: Option<&Candidate>) -> Option<Self> {
         let first = scores.iter().find(|score| score.candidate.hpl.n == best.hpl.n)?;
         let own = scores.iter().find(|score| score.candidate == *best);
         if first.candidate == *best || own.is_some_and(|own| own.rate_gflops >= first.rate_gflops) {
             return None;
         }
-        Some(Self { score: first.clone(), best: own.cloned(), is_baseline: Some(&first.candidate) == baseline })
+        let failed = rows.iter().filter(|row| !row.passed && row.is_of(&first.candidate)).count();
+        let is_baseline = Some(&first.candidate) == baseline;
+        Some(Self { score: first.clone(), best: own.cloned(), is_baseline, failed })
     }
 
     /// Why it is not the best, with the evidence.
@@ -188,7 +192,8 @@ impl Higher {
         let who = if self.is_baseline { "the default" } else { "another candidate" };
         let figures = |score: &Score| format!("{}, {}", digits(score.rate_gflops), runs_in_words(score.runs));
         let own = self.best.as_ref().map_or(String::new(), |own| format!("; the best {}", figures(own)));
-        let unpaired = format!("{who} has the higher median of unpaired runs ({}{own})", figures(&self.score));
+        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
+        let unpaired = format!("{who} has the higher median of unpaired runs ({}{failed}{own})", figures(&self.score));
         match by_baseline {
             Comparison::Measured { ratio } => {
                 format!("{unpaired}; in pairs, run in turn, the best is {} of the default", ratio_in_words(ratio))

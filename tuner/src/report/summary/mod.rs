@@ -170,7 +170,7 @@ impl Summary {
             best_by_baseline: claims::by_baseline(rows, found, usual, session),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
             limited_power_w: best.as_ref().and_then(power_w),
-            higher: found.and_then(|found| Higher::find(&searched, found, usual)).filter(|_| objective.is_rate()),
+            higher: found.and_then(|found| Higher::find(rows, &searched, found, usual)).filter(|_| objective.is_rate()),
             taken_back: back.and_then(|(usual, why)| TakenBack::new(rows, usual, why, found, objective)),
             lead,
             final_run: final_run.cloned(),

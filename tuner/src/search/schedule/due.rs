@@ -71,12 +71,17 @@ impl<R: Finished> View<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Setup;
     use super::super::tests::{look, session};
     use super::*;
     use crate::record::Row;
 
     /// What is due after the rows of a search, final runs that failed at these N and `more`.
     fn due(failed: &[usize], more: &[Row]) -> Option<PlannedTrial> {
+        due_after(failed, more, false)
+    }
+
+    fn due_after(failed: &[usize], more: &[Row], is_resumed: bool) -> Option<PlannedTrial> {
         let done = session(|c| Some(20.0 + if c.hpl.nb == 128 { 0.0 } else { 1.0 }));
         let search = done.iter().filter(|(plan, _)| plan.strategy != Identity::FINAL);
         let mut rows: Vec<Row> = search.map(|(_, row)| row.clone()).collect();
@@ -87,7 +92,9 @@ mod tests {
             rows.push(Row { trial, passed: false, outcome, rate_gflops: None, n: n + larger, ..final_run.clone() });
         }
         rows.extend_from_slice(more);
-        look(&rows, 1e5, |view| view.due(n..=2 * n)).map(|due| due.plan)
+        let earlier_rows = if is_resumed { rows.len() } else { 0 };
+        look(&rows, 1e5, |view| View { setup: Setup { earlier_rows, ..view.setup }, ..*view }.due(n..=2 * n))
+            .map(|due| due.plan)
     }
 
     #[test]
@@ -103,6 +110,14 @@ mod tests {
         assert_eq!(due(&[512, 0, 0], &[]), None);
     }
 
+    /// Memory, a node or a program may have been mended between the two sittings.
+    #[test]
+    fn final_runs_that_failed_before_a_resume_are_made_again() {
+        let again = due_after(&[512, 0, 0], &[], true).unwrap();
+        let n = look(&[], 0.0, |view| view.setup.domain.spec().n);
+        assert_eq!((again.strategy.as_str(), again.candidate.hpl.n), (Identity::FINAL, n));
+    }
+
     /// What failed before a session was resumed may be mended: the default is tried again, and then the search goes on.
     #[test]
     fn failures_of_an_earlier_sitting_do_not_end_this_one() {
@@ -116,7 +131,7 @@ mod tests {
         let rows: Vec<Row> = (0..FAILURES_TO_GIVE_UP).map(failed).collect();
         let strategy = |earlier_rows: usize| {
             look(&rows, 1e5, |view| {
-                let view = View { setup: crate::search::schedule::Setup { earlier_rows, ..view.setup }, ..*view };
+                let view = View { setup: Setup { earlier_rows, ..view.setup }, ..*view };
                 view.due(1000..=1000).map(|due| due.plan.strategy)
             })
         };

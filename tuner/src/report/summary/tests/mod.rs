@@ -249,6 +249,10 @@ fn a_higher_median_of_another_candidate_is_explained() {
     let said = "another candidate has the higher median of unpaired runs (30.00, 2 runs; the best 11.00, 8 runs); in pairs, run in \
         turn, the best is 1.100 (1.100-1.100, 96.9 %, 6 pairs) of the default";
     assert!(text.contains(said), "{text}");
+    let (passed, outcome) = (false, Outcome::Crashed);
+    rows.extend([25, 26].map(|trial| Row { trial, passed, outcome, rate_gflops: None, ..other.clone() }));
+    let text = table::summary(&Summary::new(&session, &rows), None);
+    assert!(text.contains("unpaired runs (30.00, 2 runs, 2 failed; the best"), "{text}");
 }
 
 #[test]

@@ -28,10 +28,11 @@ const SPARE: usize = 24;
 
 impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None` when it has been run, or nothing has passed. A failed final run is tried once
-    /// more, then that of the second best. Where the budget has room for one run alone, it is the best by the model. Where the baseline is
+    /// more, then that of the second best, and again after a resume. Where the budget has room for one run alone, it is the best by the model. Where the baseline is
     /// the best after all, only windows have seen it, and no further round fits or is of use, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
-        let mut finals = self.rows.iter().filter(|row| row.strategy() == Identity::FINAL);
+        let is_final = |row: &&R| row.strategy() == Identity::FINAL;
+        let mut finals = self.rows.iter().filter(is_final);
         if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
@@ -40,7 +41,7 @@ impl<R: Finished> View<'_, R> {
             let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
             return due.then(|| self.whole(self.setup.baseline.clone(), "the default, better after the final run"));
         }
-        let failed = finals.count();
+        let failed = self.rows.iter().skip(self.setup.earlier_rows).filter(is_final).count();
         if failed > FINALS_OF_BEST {
             return None;
         }

@@ -194,7 +194,7 @@ pub fn posterior<'a>(ctx: &'a Ctx<'a>) -> Surrogate<'a> {
     Surrogate::new(ctx)
 }
 
-/// The `count` tried points with the best posterior means, best first.
+/// The `count` tried points with the best posterior means, best first; those that failed as often as they passed come last.
 pub fn leaders(ctx: &Ctx<'_>, count: usize) -> Vec<(Point, Prediction)> {
     leaders_by(&posterior(ctx), ctx, count)
 }
@@ -203,10 +203,14 @@ pub(crate) fn leaders_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>, count: usize)
     let tried = surrogate.contenders(first_passes(ctx));
     let tried: Vec<&Point> = tried.into_iter().map(|(point, _)| point).collect();
     let predictions = surrogate.predict(&tried).into_iter().map(|at| surrogate.as_rate(at));
-    let mut leaders: Vec<(Point, Prediction)> = tried.into_iter().cloned().zip(predictions).collect();
-    leaders.sort_by(|a, b| b.1.rate_gflops.total_cmp(&a.1.rate_gflops));
+    let unsteady = unsteady(ctx);
+    let mut leaders: Vec<(&Point, Prediction)> = tried.into_iter().zip(predictions).collect();
+    leaders.sort_by(|a, b| {
+        let steady = unsteady.contains(a.0).cmp(&unsteady.contains(b.0));
+        steady.then(b.1.rate_gflops.total_cmp(&a.1.rate_gflops))
+    });
     leaders.truncate(count);
-    leaders
+    leaders.into_iter().map(|(point, predicted)| (point.clone(), predicted)).collect()
 }
 
 #[cfg(test)]

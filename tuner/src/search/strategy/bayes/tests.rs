@@ -87,6 +87,24 @@ fn the_declared_best_is_no_lucky_run() {
 }
 
 #[test]
+fn what_failed_as_often_as_it_passed_is_chosen_only_where_all_did() {
+    let space = hpl_like();
+    let [steady, fast] = [0, 1].map(|i| &space.points()[i]);
+    let run =
+        |number, point, rate: Option<f64>| trial(number, point, rate.map_or(TrialResult::Failed, TrialResult::Rate));
+    let chosen = |trials: Vec<Trial>| {
+        let history = History { trials, ..History::default() };
+        leaders(&ctx(&space, &history), 2).into_iter().map(|(point, _)| point).collect::<Vec<_>>()
+    };
+    let mut trials = vec![run(0, steady, Some(50.0)), run(1, fast, Some(60.0)), run(2, fast, None)];
+    assert_eq!(chosen(trials.clone()), [steady.clone(), fast.clone()]);
+    trials.push(run(3, steady, None));
+    assert_eq!(chosen(trials.clone()), [fast.clone(), steady.clone()]);
+    trials.push(run(4, fast, Some(61.0)));
+    assert_eq!(chosen(trials), [fast.clone(), steady.clone()]);
+}
+
+#[test]
 fn a_change_of_speed_in_mid_session_misleads_nobody() {
     let space = hpl_like();
     let top = best(&space);
