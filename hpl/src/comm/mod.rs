@@ -95,6 +95,11 @@ pub trait Comm: Sized + Send {
     /// Number of ranks, at least 1.
     fn size(&self) -> usize;
 
+    /// Number of ranks of this group on the same node with a smaller rank. Called by every rank.
+    fn place_on_node(&self) -> usize {
+        self.rank()
+    }
+
     /// Memory for messages, shared by the ranks of this process.
     fn buffers(&self) -> &Buffers;
 

@@ -51,6 +51,10 @@ impl<C: Comm> Comm for Recording<C> {
         self.inner.size()
     }
 
+    fn place_on_node(&self) -> usize {
+        self.inner.place_on_node()
+    }
+
     fn buffers(&self) -> &Buffers {
         self.inner.buffers()
     }

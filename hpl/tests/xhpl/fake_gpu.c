@@ -3,7 +3,8 @@
  *
  * Operations are queued and executed late: when the host waits, or earlier at random; streams go on in random order, as far as no
  * event keeps them waiting. Memory is poisoned until it is written, and when it is freed. An operation that touches memory which is not
- * the device's is an error (700), as on a device. A block has one thread: what only more of them show, a device must. Pinned memory is read when a copy is executed, other memory when it is queued.
+ * the device's is an error (700), as on a device. Streams and events belong to the device that is current for the thread that makes them; one
+ * device's event in another one's stream is an error (400). A block has one thread: what only more of them show, a device must. Pinned memory is read when a copy is executed, other memory when it is queued.
  *
  *   FAKE_GPU_SEED     seed of the order
  *   FAKE_GPU_DEVICES  number of devices (1)
@@ -51,10 +52,12 @@ static __thread uint64_t thread_x, thread_y, threads_x, threads_y, block, blocks
 #include "../../src/backend/device/gpu/kernels.c"
 
 enum { OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, NOT_FOUND = 500,
-       NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+       INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t random_state = 1;
+/* The device of this thread's calls, from 1 on; with CUDA there is none at first. */
+static __thread intptr_t current = NAME(0, 1);
 /* An error of an operation that was executed: every later call returns it, as after a fault of a device. */
 static int fault;
 static long contexts, memories, pinned_memories, pinned_ranges, streams, events, modules, handles, programs;
@@ -132,7 +135,7 @@ static void poison(void *start, size_t bytes)
 }
 
 /* Streams and events. */
-struct event { int happened, references, has_time; struct timespec at; };
+struct event { int happened, references, has_time; struct timespec at; intptr_t device; };
 struct operation {
     enum { WORK, RECORD, WAIT } kind;
     void (*work)(const uint64_t *);
@@ -142,7 +145,7 @@ struct operation {
     void *copy;
     struct operation *next;
 };
-struct stream { struct operation *first, *last; struct stream *next; };
+struct stream { struct operation *first, *last; struct stream *next; intptr_t device; };
 static struct stream *all_streams;
 
 static void release(struct event *event)
@@ -266,7 +269,13 @@ int NAME(cuMemGetInfo_v2, hipMemGetInfo)(size_t *free_bytes, size_t *total)
 int hipSetDevice(int device)
 {
     CALL("hipSetDevice");
+    current = device + 1;
     return done(device < atoi(setting("FAKE_GPU_DEVICES", "1")) ? OK : INVALID_DEVICE);
+}
+int hipGetDevice(int *device)
+{
+    *device = (int)current - 1;
+    return OK;
 }
 const char *hipGetErrorName(int error)
 {
@@ -292,7 +301,27 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 int cuCtxSetCurrent(void *context)
 {
     CALL("cuCtxSetCurrent");
+    current = (intptr_t)context;
     return done(context ? OK : INVALID_VALUE);
+}
+/* Contexts that were current before. */
+static __thread intptr_t below_current[16];
+static __thread int pushed;
+int cuCtxPushCurrent_v2(void *context)
+{
+    CALL("cuCtxPushCurrent_v2");
+    if (!context || pushed == 16) return done(INVALID_VALUE);
+    below_current[pushed++] = current;
+    current = (intptr_t)context;
+    return done(OK);
+}
+int cuCtxPopCurrent_v2(void **context)
+{
+    CALL("cuCtxPopCurrent_v2");
+    if (!pushed) return done(INVALID_VALUE);
+    *context = (void *)current;
+    current = below_current[--pushed];
+    return done(OK);
 }
 int cuGetErrorName(int error, const char **name)
 {
@@ -383,6 +412,7 @@ int NAME(cuStreamCreateWithPriority, hipStreamCreateWithPriority)(struct stream 
     CALL(NAME("cuStreamCreateWithPriority", "hipStreamCreateWithPriority"));
     if (flags != 1 || priority > 0 || priority < -5) return done(INVALID_VALUE);
     *stream = calloc(1, sizeof **stream);
+    (*stream)->device = current;
     (*stream)->next = all_streams;
     all_streams = *stream;
     streams++;
@@ -407,7 +437,7 @@ int NAME(cuEventCreate, hipEventCreateWithFlags)(struct event **event, unsigned 
 {
     CALL(NAME("cuEventCreate", "hipEventCreateWithFlags"));
     *event = malloc(sizeof **event);
-    **event = (struct event){.references = 1, .has_time = flags == 0};
+    **event = (struct event){.references = 1, .has_time = flags == 0, .device = current};
     events++;
     return done(flags == 0 || flags == 2 ? OK : INVALID_VALUE);
 }
@@ -423,6 +453,7 @@ int NAME(cuEventDestroy_v2, hipEventDestroy)(struct event *event)
 int NAME(cuEventRecord, hipEventRecord)(struct event *event, struct stream *stream)
 {
     CALL(NAME("cuEventRecord", "hipEventRecord"));
+    if (event->device != stream->device) return done(INVALID_HANDLE);
     event->references++;
     queue(stream, (struct operation){.kind = RECORD, .event = event});
     return done(OK);

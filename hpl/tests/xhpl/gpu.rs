@@ -178,6 +178,21 @@ fn large_messages_are_pinned() {
     succeeds(&on_gpu(&folder, &libraries(CUDA), &args, &refused));
 }
 
+/// Any rank may free a message that another one's device has pinned; it goes on with its own device.
+#[test]
+fn ranks_of_several_devices_free_each_other_s_messages() {
+    for platform in [CUDA, HIP] {
+        let folder = folder(&dat(&[(6, "3072"), (8, "256"), (11, "2"), (12, "2"), (26, "0            SWAP")]));
+        let args = ["--device", platform.0, "--threads", "1"];
+        let devices = [("FAKE_GPU_DEVICES", "4")];
+        let out = succeeds(&on_gpu(&folder, &libraries(platform), &args, &devices));
+        assert!(out.contains("PASSED"), "{out}");
+        assert_all_is_freed(&folder);
+        let kept = fs::read_dir(folder.path().join("cache/hpl-tune")).unwrap().count();
+        assert_eq!(kept, 1, "the devices have one name, and one code");
+    }
+}
+
 /// The picture has a lane for each stream, and phases are the times of the device: FACT is no wait for the update beside it.
 #[test]
 fn phases_and_pictures_show_the_streams() {

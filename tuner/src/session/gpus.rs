@@ -3,12 +3,13 @@
 //! A child looks for them: libraries of drivers may crash a process or never return.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use hpl::backend::device::{DeviceError, FoundGpus};
 use hpl::machine::host::HostFacts;
 use objectives::foreign::MatrixMemory;
-use objectives::real::output_of;
+use objectives::real::answer_within;
 use space::machine::{Host, Machine, Node};
 
 use crate::exit::bad_input;
@@ -33,6 +34,9 @@ pub const VERB: &str = "__gpus";
 /// The device of the system that a driver of each platform has.
 const DEVICES: [(&str, &str); 2] = [("cuda", "/dev/nvidiactl"), ("hip", "/dev/kfd")];
 
+/// Time limit of the child: the driver of a node of many GPUs takes long to start, and so does it to load libraries from a network.
+const ANSWERS: Duration = Duration::from_mins(1);
+
 /// Bytes of a GPU that driver and libraries take at least, and the part of its memory.
 const RESERVED_BYTES: u64 = 1 << 30;
 const RESERVED_PART: u64 = 20;
@@ -47,10 +51,10 @@ pub fn main() -> ExitCode {
 
 /// What the drivers say, asked by a child of `program`.
 pub fn look(program: &Path) -> Drivers {
-    let answer = program.to_str().and_then(|program| output_of(program, &[VERB]));
+    let answer = answer_within(Command::new(program).arg(VERB), ANSWERS);
     let told = answer.and_then(|text| serde_json::from_str::<[Result<FoundGpus, DeviceError>; 2]>(&text).ok());
     let reason =
-        "its libraries crashed, or did not answer within seconds: try hpl-tune doctor, and the driver's own tools";
+        "its libraries crashed, or did not answer within a minute: try hpl-tune doctor, and the driver's own tools";
     let silent = |platform: &str| Err(DeviceError { device: platform.to_owned(), reason: reason.to_owned() });
     let [cuda, hip] = told.unwrap_or_else(|| ["cuda", "hip"].map(silent));
     [("cuda", cuda), ("hip", hip)]
@@ -90,19 +94,18 @@ pub fn described(
     }
 }
 
-/// One node with these GPUs.
+/// One node with those of these GPUs that are used together.
 pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
-    let least = gpus.devices.iter().map(|device| device.memory_bytes).min().unwrap_or(0);
+    let used = gpus.in_use();
+    let least = used.iter().map(|device| device.memory_bytes).min().unwrap_or(0);
     let node = Node {
         name: facts.hostname.clone(),
         count: 1,
         cores: facts.cores_allowed.len(),
         // Ranks have equal shares.
-        memory_bytes: least.saturating_mul(gpus.devices.len() as u64),
-        reserved_bytes: (least / RESERVED_PART)
-            .max(RESERVED_BYTES.min(least / 4))
-            .saturating_mul(gpus.devices.len() as u64),
-        accelerators: Some(gpus.devices.len()),
+        memory_bytes: least.saturating_mul(used.len() as u64),
+        reserved_bytes: (least / RESERVED_PART).max(RESERVED_BYTES.min(least / 4)).saturating_mul(used.len() as u64),
+        accelerators: Some(used.len()),
         ..Node::default()
     };
     let host = Host { name: facts.hostname.clone(), origin: gpus.to_string(), ..Host::default() };

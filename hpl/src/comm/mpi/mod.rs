@@ -154,6 +154,10 @@ impl Comm for MpiComm {
         self.group.members.len()
     }
 
+    fn place_on_node(&self) -> usize {
+        self.node().rank()
+    }
+
     fn buffers(&self) -> &Buffers {
         &self.group.world.buffers
     }

@@ -207,7 +207,7 @@ impl<C: Comm> RankRun<'_, C> {
     /// The GPU of this rank; other ranks of this process may have the same one.
     fn gpu(&self, platform: GpuPlatform) -> Result<GpuDevice, Error> {
         let ranks = if C::ASYNC_PROGRESS { self.comm.size() } else { 1 };
-        Ok(GpuDevice::open(platform, self.comm.rank(), ranks)?)
+        Ok(GpuDevice::open(platform, self.comm.place_on_node(), ranks)?)
     }
 
     /// Calls `work` with the local matrix on `device`.

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use super::super::{Block, DeviceError};
-use super::driver::{Address, Gpu, constant_text};
-use super::library::{Function, GpuLibrary, Handle, LibraryPurpose, Status, functions};
+use super::driver::{Gpu, constant_text};
+use super::library::{Address, Function, GpuLibrary, Handle, LibraryPurpose, Status, functions};
 use super::memory::GpuMemory;
 
 functions! {
@@ -68,7 +68,8 @@ impl GpuBlas {
     /// # Errors
     /// When there is none, or it fails.
     pub(super) fn open(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
-        let library = GpuLibrary::open(gpu.driver.platform, LibraryPurpose::Blas)?;
+        let library =
+            GpuLibrary::open(gpu.driver.platform, LibraryPurpose::Blas, gpu.driver.newest_toolkit(gpu.device)?)?;
         let calls = BlasCalls::load(&library)?;
         let text = gpu.driver.platform.pick("cublasGetStatusString", "rocblas_status_to_string");
         // SAFETY: both take a status and return a constant text.

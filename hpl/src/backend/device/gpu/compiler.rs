@@ -77,8 +77,8 @@ impl KernelCompiler {
     ///
     /// # Errors
     /// When there is none, or it lacks a function.
-    pub(super) fn open(platform: GpuPlatform) -> Result<Self, DeviceError> {
-        let library = GpuLibrary::open(platform, LibraryPurpose::Compiler)?;
+    pub(super) fn open(platform: GpuPlatform, newest: Option<u32>) -> Result<Self, DeviceError> {
+        let library = GpuLibrary::open(platform, LibraryPurpose::Compiler, newest)?;
         let calls = CompilerCalls::load(&library)?;
         // SAFETY: by their names these are the vendor's functions, whose arguments are as in its headers.
         unsafe {
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     #[ignore = "needs NVRTC"]
     fn needs_nvrtc_the_kernels_compile_for_nvidia() {
-        let compiler = KernelCompiler::open(GpuPlatform::Cuda).unwrap();
+        let compiler = KernelCompiler::open(GpuPlatform::Cuda, None).unwrap();
         for capability in [70, 80, 90, 100] {
             let code = compiler.compile(SOURCE, capability, None).unwrap();
             println!("NVRTC {}: {} bytes for {capability}", compiler.version().unwrap(), code.len());
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     #[ignore = "needs hipRTC"]
     fn needs_hiprtc_the_kernels_compile_for_amd() {
-        let compiler = KernelCompiler::open(GpuPlatform::Hip).unwrap();
+        let compiler = KernelCompiler::open(GpuPlatform::Hip, None).unwrap();
         let code = compiler.compile(SOURCE, 0, Some("gfx90a")).unwrap();
         println!("hipRTC {}: {} bytes for gfx90a", compiler.version().unwrap(), code.len());
         assert!(code.windows(11).any(|name| name == b"hpl_gather\0"));

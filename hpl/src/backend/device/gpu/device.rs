@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::super::{Block, DeviceError, HostBlock, Stream};
 use super::blas::GpuBlas;
-use super::driver::{CopySide, Driver, Gpu};
+use super::copies::{CopySide, CudaCopy};
+use super::driver::{Driver, Gpu, OwnCalls};
 use super::kernels::{GpuKernel, GpuKernels, LaunchSize};
 use super::library::{GpuPlatform, Handle};
 use super::lists::KernelLists;
@@ -30,18 +31,18 @@ pub(crate) struct GpuDevice {
 }
 
 impl GpuDevice {
-    /// The device of rank `rank`: ranks use the devices of their host in turn, `ranks` of them in this process.
+    /// The device of the `place`-th rank of a host: ranks use its devices in turn, `ranks` of them in this process.
     ///
     /// # Errors
     /// When driver, BLAS or compiler are missing or fail, or there is no device.
-    pub(crate) fn open(platform: GpuPlatform, rank: usize, ranks: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn open(platform: GpuPlatform, place: usize, ranks: usize) -> Result<Self, DeviceError> {
         let driver = Driver::open(platform)?;
         let devices = driver.devices()?;
         if devices == 0 {
             // What the driver itself says where it calls this an error.
             driver.check(driver.calls.device_count.name, 100, "")?;
         }
-        let gpu = Gpu::open(driver, rank % devices.max(1))?;
+        let gpu = Gpu::open(driver, place % devices.max(1))?;
         let most_blocks = (gpu.multiprocessors()? / ranks.div_ceil(devices.max(1)).max(1)).max(1);
         let blas = [GpuBlas::open(&gpu)?, GpuBlas::open(&gpu)?, GpuBlas::open(&gpu)?];
         let kernels = GpuKernels::new(&gpu)?;
@@ -182,7 +183,7 @@ impl GpuDevice {
     /// columns has a limit of 2 GiB.
     ///
     /// # Safety
-    /// As of [`Gpu::copy_columns`].
+    /// As of [`Self::copy_columns`].
     unsafe fn copy(
         &self,
         stream: Handle,
@@ -205,7 +206,39 @@ impl GpuDevice {
                 {
                     (calls.download.name, (calls.download.call)(to, from, bytes * cols, stream))
                 }
-                _ => return self.gpu.copy_columns(stream, from, to, (bytes, cols)),
+                _ => return self.copy_columns(stream, from, to, (bytes, cols)),
+            }
+        };
+        self.gpu.check(name, status)
+    }
+
+    /// Queues a copy of `cols` columns of `bytes` bytes between host and device on `stream`.
+    ///
+    /// # Errors
+    /// When the driver refuses it.
+    ///
+    /// # Safety
+    /// All columns must be in memory that exists, and that on the host in memory that nobody else writes, or reads where it is the
+    /// target, until the stream has executed the copy.
+    unsafe fn copy_columns(
+        &self,
+        stream: Handle,
+        from: CopySide,
+        to: CopySide,
+        (bytes, cols): (usize, usize),
+    ) -> Result<(), DeviceError> {
+        let (name, status) = match &self.gpu.driver.own {
+            OwnCalls::Cuda { copy, .. } => {
+                let order = CudaCopy::new(from, to, (bytes, cols));
+                // SAFETY: the driver reads the struct before it returns; the rest is said by the caller.
+                (copy.name, unsafe { (copy.call)(&raw const order, stream) })
+            }
+            OwnCalls::Hip { copy, .. } => {
+                // hipMemcpyHostToDevice, hipMemcpyDeviceToHost
+                let kind = if matches!(from, CopySide::Host(..)) { 1 } else { 2 };
+                let ((from, from_pitch), (to, to_pitch)) = (from.hip(), to.hip());
+                // SAFETY: said by the caller.
+                (copy.name, unsafe { (copy.call)(to, to_pitch, from, from_pitch, bytes, cols, kind, stream) })
             }
         };
         self.gpu.check(name, status)

@@ -2,14 +2,14 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::super::DeviceError;
+use super::compute_units::compute_units;
+use super::copies::CudaCopy;
 use super::errors::way_out;
-use super::library::{Function, GpuLibrary, GpuPlatform, Handle, LibraryPurpose, Status, functions};
-
-/// An address in the memory of a device.
-pub(super) type Address = u64;
+use super::library::{Address, Function, GpuLibrary, GpuPlatform, Handle, LibraryPurpose, Status, functions};
 
 functions! {
     /// Functions of the CUDA driver, or of the HIP runtime.
@@ -52,17 +52,20 @@ functions! {
 }
 
 /// The functions that differ between the platforms.
-enum OwnCalls {
+pub(super) enum OwnCalls {
     Cuda {
         retain: Function<unsafe extern "C" fn(*mut Handle, c_int) -> Status>,
         release: Function<unsafe extern "C" fn(c_int) -> Status>,
         set_current: Function<unsafe extern "C" fn(Handle) -> Status>,
+        push_current: Function<unsafe extern "C" fn(Handle) -> Status>,
+        pop_current: Function<unsafe extern "C" fn(*mut Handle) -> Status>,
         copy: Function<unsafe extern "C" fn(*const CudaCopy, Handle) -> Status>,
         error_name: Function<unsafe extern "C" fn(Status, *mut *const c_char) -> Status>,
         error_text: Function<unsafe extern "C" fn(Status, *mut *const c_char) -> Status>,
     },
     Hip {
         set_current: Function<unsafe extern "C" fn(c_int) -> Status>,
+        current: Function<unsafe extern "C" fn(*mut c_int) -> Status>,
         copy: Function<
             unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, usize, usize, c_int, Handle) -> Status,
         >,
@@ -71,40 +74,11 @@ enum OwnCalls {
     },
 }
 
-/// `CUDA_MEMCPY2D` of cuda.h.
-#[repr(C)]
-struct CudaCopy {
-    from: CudaCopySide,
-    to: CudaCopySide,
-    width_bytes: usize,
-    height: usize,
-}
-
-/// Source or target in `CUDA_MEMCPY2D`.
-#[repr(C)]
-struct CudaCopySide {
-    x_bytes: usize,
-    y: usize,
-    /// `CUmemorytype`: 1 for host memory, 2 for device memory.
-    kind: c_uint,
-    host: usize,
-    device: Address,
-    array: Handle,
-    pitch_bytes: usize,
-}
-
-/// Columns of equal length on one side of a copy between host and device: the first byte, and bytes from one column to the next.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum CopySide {
-    Host(*mut c_void, usize),
-    Device(Address, usize),
-}
-
 /// The driver of a platform.
 pub(super) struct Driver {
     pub(super) platform: GpuPlatform,
     pub(super) calls: DriverCalls,
-    own: OwnCalls,
+    pub(super) own: OwnCalls,
     /// The library's name.
     pub(super) library: String,
 }
@@ -118,7 +92,7 @@ impl Driver {
     /// # Errors
     /// When there is none, it lacks a function, or it does not start.
     pub(super) fn open(platform: GpuPlatform) -> Result<Self, DeviceError> {
-        let library = GpuLibrary::open(platform, LibraryPurpose::Driver)?;
+        let library = GpuLibrary::open(platform, LibraryPurpose::Driver, None)?;
         let calls = DriverCalls::load(&library)?;
         // SAFETY: by their names these are the vendor's functions, whose arguments are as in its headers.
         let own = unsafe {
@@ -127,12 +101,15 @@ impl Driver {
                     retain: library.function("cuDevicePrimaryCtxRetain")?,
                     release: library.function("cuDevicePrimaryCtxRelease_v2")?,
                     set_current: library.function("cuCtxSetCurrent")?,
+                    push_current: library.function("cuCtxPushCurrent_v2")?,
+                    pop_current: library.function("cuCtxPopCurrent_v2")?,
                     copy: library.function("cuMemcpy2DAsync_v2")?,
                     error_name: library.function("cuGetErrorName")?,
                     error_text: library.function("cuGetErrorString")?,
                 },
                 GpuPlatform::Hip => OwnCalls::Hip {
                     set_current: library.function("hipSetDevice")?,
+                    current: library.function("hipGetDevice")?,
                     copy: library.function("hipMemcpy2DAsync")?,
                     error_name: library.function("hipGetErrorName")?,
                     error_text: library.function("hipGetErrorString")?,
@@ -194,6 +171,30 @@ impl Driver {
     /// When the driver fails.
     pub(super) fn devices(&self) -> Result<usize, DeviceError> {
         Ok(usize::try_from(self.int(self.calls.device_count)?).unwrap_or(0))
+    }
+
+    /// The newest major version of the CUDA toolkit for this driver and `device`; `None` with HIP.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn newest_toolkit(&self, device: c_int) -> Result<Option<u32>, DeviceError> {
+        /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`
+        const CAPABILITY: [c_int; 2] = [75, 76];
+        /// The last version for devices below capability 7.5.
+        const LAST_OF_OLD: c_int = 12;
+        let OwnCalls::Cuda { .. } = &self.own else { return Ok(None) };
+        let [major, minor] = CAPABILITY.map(|number| self.attribute(number, device, ""));
+        let newest = self.int(self.calls.driver_version)? / 1000;
+        let newest = if (major?, minor?) < (7, 5) { newest.min(LAST_OF_OLD) } else { newest };
+        Ok(u32::try_from(newest).ok())
+    }
+
+    /// An attribute of a device by its number.
+    fn attribute(&self, number: c_int, device: c_int, label: &str) -> Result<c_int, DeviceError> {
+        let (mut value, get) = (0, &self.calls.attribute);
+        // SAFETY: writes one int.
+        self.check(get.name, unsafe { (get.call)(&raw mut value, number, device) }, label)?;
+        Ok(value)
     }
 
     /// Version of the driver as its vendor writes it.
@@ -264,6 +265,30 @@ impl Gpu {
         self.check(name, status)
     }
 
+    /// Calls `work` with the device current for this thread, and then makes that current again which was; nothing where the driver fails.
+    pub(super) fn while_current(&self, work: impl FnOnce()) {
+        match &self.driver.own {
+            OwnCalls::Cuda { push_current, pop_current, .. } => {
+                // SAFETY: the context is retained until this value is dropped.
+                if unsafe { (push_current.call)(self.context) } == 0 {
+                    work();
+                    let mut pushed = 0;
+                    // SAFETY: writes one handle.
+                    let _ = unsafe { (pop_current.call)(&raw mut pushed) };
+                }
+            }
+            OwnCalls::Hip { set_current, current, .. } => {
+                let mut before = 0;
+                // SAFETY: writes one int; no memory is passed to the other.
+                if unsafe { (current.call)(&raw mut before) == 0 && (set_current.call)(self.device) == 0 } {
+                    work();
+                    // SAFETY: no memory is passed.
+                    let _ = unsafe { (set_current.call)(before) };
+                }
+            }
+        }
+    }
+
     /// Success, or the error `status` of the function `name`.
     pub(super) fn check(&self, name: &str, status: Status) -> Result<(), DeviceError> {
         self.driver.check(name, status, &self.label)
@@ -274,11 +299,7 @@ impl Gpu {
     /// # Errors
     /// When the driver fails.
     pub(super) fn attribute(&self, cuda: c_int, hip: c_int) -> Result<c_int, DeviceError> {
-        let (mut value, get) = (0, &self.driver.calls.attribute);
-        let attribute = self.driver.platform.pick(cuda, hip);
-        // SAFETY: writes one int.
-        self.check(get.name, unsafe { (get.call)(&raw mut value, attribute, self.device) })?;
-        Ok(value)
+        self.driver.attribute(self.driver.platform.pick(cuda, hip), self.device, &self.label)
     }
 
     /// Multiprocessors, each of which has one block of threads with most of its shared memory.
@@ -286,10 +307,15 @@ impl Gpu {
     /// # Errors
     /// When the driver fails.
     pub(super) fn multiprocessors(&self) -> Result<usize, DeviceError> {
-        // The number of HIP's attribute differs between its versions: fewer than the devices that ROCm supports have.
-        const HIP: usize = 16;
+        /// Fewer than the devices that ROCm supports have.
+        const LEAST_OF_HIP: usize = 16;
+        // The number of HIP's attribute differs between its versions.
+        let OwnCalls::Cuda { .. } = &self.driver.own else {
+            let address = pci_address(&self.driver, self.device).ok();
+            let units = address.and_then(|address| compute_units(Path::new("/"), &address));
+            return Ok(units.unwrap_or(LEAST_OF_HIP));
+        };
         // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        let OwnCalls::Cuda { .. } = &self.driver.own else { return Ok(HIP) };
         Ok(usize::try_from(self.attribute(16, 16)?).unwrap_or(1))
     }
 
@@ -302,38 +328,6 @@ impl Gpu {
         // SAFETY: writes two sizes.
         self.check(get.name, unsafe { (get.call)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
-    }
-
-    /// Queues a copy of `cols` columns of `bytes` bytes between host and device on `stream`.
-    ///
-    /// # Errors
-    /// When the driver refuses it.
-    ///
-    /// # Safety
-    /// All columns must be in memory that exists, and that on the host in memory that nobody else writes, or reads where it is the
-    /// target, until the stream has executed the copy.
-    pub(super) unsafe fn copy_columns(
-        &self,
-        stream: Handle,
-        from: CopySide,
-        to: CopySide,
-        (bytes, cols): (usize, usize),
-    ) -> Result<(), DeviceError> {
-        let (name, status) = match &self.driver.own {
-            OwnCalls::Cuda { copy, .. } => {
-                let order = CudaCopy { from: from.cuda(), to: to.cuda(), width_bytes: bytes, height: cols };
-                // SAFETY: the driver reads the struct before it returns; the rest is said by the caller.
-                (copy.name, unsafe { (copy.call)(&raw const order, stream) })
-            }
-            OwnCalls::Hip { copy, .. } => {
-                // hipMemcpyHostToDevice, hipMemcpyDeviceToHost
-                let kind = if matches!(from, CopySide::Host(..)) { 1 } else { 2 };
-                let ((from, from_pitch), (to, to_pitch)) = (from.hip(), to.hip());
-                // SAFETY: said by the caller.
-                (copy.name, unsafe { (copy.call)(to, to_pitch, from, from_pitch, bytes, cols, kind, stream) })
-            }
-        };
-        self.check(name, status)
     }
 
     /// Whether an event has happened.
@@ -355,23 +349,6 @@ impl Drop for Gpu {
         if let OwnCalls::Cuda { release, .. } = &self.driver.own {
             // SAFETY: retained once in `open`; nothing of the context is used after this. An error could not be handled.
             let _ = unsafe { (release.call)(self.device) };
-        }
-    }
-}
-
-impl CopySide {
-    fn cuda(self) -> CudaCopySide {
-        let (kind, host, device, pitch_bytes) = match self {
-            Self::Host(start, pitch) => (1, start as usize, 0, pitch),
-            Self::Device(start, pitch) => (2, 0, start, pitch),
-        };
-        CudaCopySide { x_bytes: 0, y: 0, kind, host, device, array: 0, pitch_bytes }
-    }
-
-    fn hip(self) -> (*mut c_void, usize) {
-        match self {
-            Self::Host(start, pitch) => (start, pitch),
-            Self::Device(start, pitch) => (start as usize as *mut c_void, pitch),
         }
     }
 }

@@ -38,6 +38,13 @@ impl FoundGpus {
         GpuPlatform::ALL.map(|platform| (platform.name(), Self::of(platform)))
     }
 
+    /// The devices that are used together, from the first on: up to one with less than half of its memory, such as that of a screen.
+    pub fn in_use(&self) -> &[GpuFacts] {
+        let first = self.devices.first().map_or(0, |device| device.memory_bytes);
+        let alike = self.devices.iter().take_while(|device| device.memory_bytes >= first.div_ceil(2));
+        &self.devices[..alike.count()]
+    }
+
     /// The device of a request: for `auto` a GPU that can be used, else none.
     pub fn choose(request: DeviceRequest) -> DeviceChoice {
         match request {
@@ -59,8 +66,9 @@ impl FoundGpus {
             Ok(GpuFacts { name: name(&driver, device)?, memory_bytes: total_bytes(&driver, device)? })
         };
         let devices = (0..count).map(device).collect::<Result<_, _>>()?;
-        let compiler = KernelCompiler::open(platform)?;
-        let blas = GpuLibrary::open(platform, LibraryPurpose::Blas)?;
+        let newest = driver.newest_toolkit(0)?;
+        let compiler = KernelCompiler::open(platform, newest)?;
+        let blas = GpuLibrary::open(platform, LibraryPurpose::Blas, newest)?;
         let libraries =
             vec![driver.library.clone(), blas.name, format!("{} {}", compiler.library, compiler.version()?)];
         Ok(Self { platform: platform.to_string(), driver: driver.version()?, libraries, devices })
@@ -76,6 +84,30 @@ impl fmt::Display for FoundGpus {
             let GpuFacts { name, memory_bytes } = &group[0];
             write!(f, "{comma}{} × {name} ({:.1} GB)", group.len(), *memory_bytes as f64 / 1e9)?;
         }
+        let used = self.in_use().len();
+        if used < self.devices.len() {
+            let variable = if self.platform == GpuPlatform::Hip.name() { "HIP" } else { "CUDA" };
+            write!(f, ", of which the first {used} are used ({variable}_VISIBLE_DEVICES chooses others)")?;
+        }
         write!(f, ", driver {}, {}", self.driver, self.libraries.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_of_a_screen_is_not_used_and_said() {
+        let found = |gigabytes: &[u64]| {
+            let device = |&g: &u64| GpuFacts { name: format!("GPU {g}"), memory_bytes: g * 1_000_000_000 };
+            let devices = gigabytes.iter().map(device).collect();
+            FoundGpus { platform: "cuda".to_owned(), driver: "12.9".to_owned(), libraries: Vec::new(), devices }
+        };
+        assert_eq!(found(&[80, 80, 4]).in_use().len(), 2);
+        let said = found(&[80, 4]).to_string();
+        assert!(said.contains("GPU 4 (4.0 GB), of which the first 1 are used (CUDA_VISIBLE_DEVICES"), "{said}");
+        assert!(found(&[80, 96]).in_use().len() == 2 && !found(&[80, 96]).to_string().contains("are used"));
+        assert_eq!(found(&[]).in_use(), []);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::DeviceError;
 use super::code_cache::CodeCache;
 use super::compiler::KernelCompiler;
-use super::driver::Gpu;
+use super::driver::{Gpu, name};
 use super::library::Handle;
 
 /// The source of the kernels.
@@ -122,14 +122,15 @@ impl GpuKernels {
     /// # Errors
     /// When compiler or driver fail.
     pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
-        let compiler = KernelCompiler::open(gpu.driver.platform)?;
+        let compiler = KernelCompiler::open(gpu.driver.platform, gpu.driver.newest_toolkit(gpu.device)?)?;
         // Major and minor of the capability: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR; not needed with HIP.
         let capability = match gpu.driver.platform {
             super::library::GpuPlatform::Cuda => 10 * gpu.attribute(75, 75)? + gpu.attribute(76, 76)?,
             super::library::GpuPlatform::Hip => 0,
         };
-        let compiled_by =
-            format!("{} {}, capability {capability}, {}", compiler.library, compiler.version()?, gpu.label);
+        // One code for all devices of a name.
+        let device = name(&gpu.driver, gpu.device)?;
+        let compiled_by = format!("{} {}, capability {capability}, {device}", compiler.library, compiler.version()?);
         let cache = CodeCache::of(&[SOURCE.to_bytes(), compiled_by.as_bytes()]);
         // What the driver does not take is compiled again.
         let module = match cache.read().and_then(|code| load(gpu, &code).ok()) {

@@ -16,6 +16,9 @@ pub(super) type Status = c_int;
 /// A pointer to something of the platform: context, stream, event, module, kernel, or handle of its BLAS.
 pub(super) type Handle = usize;
 
+/// An address in the memory of a device.
+pub(super) type Address = u64;
+
 /// The programming interface of a vendor's devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GpuPlatform {
@@ -74,7 +77,7 @@ impl GpuPlatform {
                 &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"]
             }
             (Self::Hip, LibraryPurpose::Blas) => {
-                &["librocblas.so.5", "librocblas.so.4", "librocblas.so.0", "librocblas.so"]
+                &["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so"]
             }
             // Until ROCm 5 hipRTC is a part of the runtime.
             (Self::Hip, LibraryPurpose::Compiler) => {
@@ -112,12 +115,17 @@ impl fmt::Display for GpuPlatform {
 }
 
 impl GpuLibrary {
-    /// Opens the library of `platform` for `purpose`: the newest that the loader finds.
+    /// Opens the library of `platform` for `purpose`: the newest that the loader finds, of a major version up to `newest`.
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn open(platform: GpuPlatform, purpose: LibraryPurpose) -> Result<Self, DeviceError> {
-        let names = platform.names(purpose);
+    pub(super) fn open(
+        platform: GpuPlatform,
+        purpose: LibraryPurpose,
+        newest: Option<u32>,
+    ) -> Result<Self, DeviceError> {
+        let mut names = platform.names(purpose).to_vec();
+        names.retain(|name| newest.is_none_or(|newest| major(name).is_none_or(|major| major <= newest)));
         let in_folder = names.iter().map(|name| format!("{}/{name}", platform.folder()));
         let mut reasons = Vec::new();
         for name in names.iter().map(ToString::to_string).chain(in_folder) {
@@ -135,12 +143,15 @@ impl GpuLibrary {
             LibraryPurpose::Blas => platform.pick("cuBLAS was not found", "rocBLAS was not found"),
             LibraryPurpose::Compiler => platform.pick("NVRTC was not found", "hipRTC was not found"),
         };
+        let toolkit = newest.map_or_else(
+            || platform.pick("the CUDA toolkit", "ROCm").to_owned(),
+            |newest| format!("the CUDA toolkit, version {newest} or older for this driver and device"),
+        );
         let way_out = match purpose {
-            LibraryPurpose::Driver => platform.pick("install the driver of the device", "install ROCm"),
-            LibraryPurpose::Blas | LibraryPurpose::Compiler => platform.pick(
-                "install the CUDA toolkit, or name its folder in LD_LIBRARY_PATH",
-                "install ROCm, or name its folder in LD_LIBRARY_PATH",
-            ),
+            LibraryPurpose::Driver => platform.pick("install the driver of the device", "install ROCm").to_owned(),
+            LibraryPurpose::Blas | LibraryPurpose::Compiler => {
+                format!("install {toolkit}, or name its folder in LD_LIBRARY_PATH")
+            }
         };
         Err(platform.error(format!("{what} ({reason}); {way_out}")))
     }
@@ -170,6 +181,11 @@ impl GpuLibrary {
     }
 }
 
+/// The major version in the file name of a library, 12 of `libcublas.so.12`.
+fn major(name: &str) -> Option<u32> {
+    name.split_once(".so.")?.1.split('.').next()?.parse().ok()
+}
+
 /// Declares a struct of the functions of a library that return a [`Status`], each with its names in CUDA and in HIP, which have
 /// the same arguments, and the function `load` that looks all of them up.
 macro_rules! functions {
@@ -197,3 +213,14 @@ macro_rules! functions {
     };
 }
 pub(super) use functions;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_says_its_major_version() {
+        let versions = ["libcublas.so.13", "libnvrtc.so.11.2", "libcublas.so", "libcuda.so.1"].map(major);
+        assert_eq!(versions, [Some(13), Some(11), None, Some(1)]);
+    }
+}

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::DeviceError;
-use super::driver::{Address, Gpu};
-use super::library::Handle;
+use super::driver::Gpu;
+use super::library::{Address, Handle};
 use super::memory::{ELEMENT, GpuEvent, GpuMemory, PinnedMemory};
 
 /// Lists that may be in use at the same time: more than there are parts of the sections that the host has queued.

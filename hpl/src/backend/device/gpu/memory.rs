@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::super::{Block, DeviceError};
-use super::driver::{Address, Gpu};
-use super::library::Handle;
+use super::driver::Gpu;
+use super::library::{Address, Handle};
 
 /// Bytes of an element.
 pub(super) const ELEMENT: usize = size_of::<f64>();
@@ -166,11 +166,11 @@ impl PinnedRange {
 
 impl Drop for PinnedRange {
     fn drop(&mut self) {
-        // Any thread may free the memory.
-        if self.gpu.make_current().is_ok() {
+        // Any thread may free the memory, also one that works with another device.
+        self.gpu.while_current(|| {
             // SAFETY: pinned in `new`; the mapping still exists. An error leaves the pages pinned until the context ends.
             let _ = unsafe { (self.gpu.driver.calls.unpin_host.call)(self.start as *mut c_void) };
-        }
+        });
     }
 }
 
