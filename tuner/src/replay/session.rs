@@ -104,6 +104,7 @@ pub fn play(
                 extent: Extent::Whole,
                 seed,
                 until_gain: None,
+                n_is_chosen: false,
                 earlier_rows: 0,
             },
             prior: prior.as_ref(),

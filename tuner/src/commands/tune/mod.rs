@@ -26,7 +26,7 @@ use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
 use crate::search::progress::Progress;
-use crate::search::schedule::{FINAL_SHARE, Setup, rounds_s};
+use crate::search::schedule::{Setup, kept_for_final_s, rounds_s};
 use crate::search::strategy;
 use crate::search::strategy::informed::ComparableRuns;
 use crate::session::engine::Engine;
@@ -294,6 +294,7 @@ fn search(
         baseline: &baseline,
         expert: expert.as_ref(),
         extent,
+        n_is_chosen: store.session().n_fixed,
         // The power of two in one process is that of neither.
         pairs: if extent == Extent::Windows && objective.is_rate() {
             runs.pair_rule(grids).among(domain.points().iter().map(|point| domain.candidate(point)))
@@ -397,7 +398,7 @@ fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Bud
     let whole_s = cost.at_most(baseline, Extent::Whole);
     let kept_s = match session.extent {
         Extent::Whole => whole_s,
-        Extent::Windows => whole_s.min(FINAL_SHARE * budget.total_s()),
+        Extent::Windows => kept_for_final_s(whole_s, budget.total_s(), setup.n_is_chosen),
     };
     let forecast = Forecast {
         total_s: budget.total_s(),

@@ -205,6 +205,7 @@ impl NodesView<'_> {
                 objective: Objective::Gflops,
                 seed: self.setup.seed,
                 until_gain: None,
+                n_is_chosen: false,
                 earlier_rows: 0,
             },
             prior: self.prior,

@@ -36,7 +36,17 @@ const BASELINE_TRIES: usize = 2;
 const PROMOTED: usize = 2;
 
 /// Share of the budget that is kept for the final run where the search goes by windows, and that the whole runs of leaders may take together.
-pub const FINAL_SHARE: f64 = 0.15;
+const FINAL_SHARE: f64 = 0.15;
+
+/// The same for the final run of an N that the user has chosen.
+const CHOSEN_SHARE: f64 = 0.5;
+
+/// Seconds to keep for the final run where the search goes by windows and a whole run takes `whole_s` seconds: a share of the budget at
+/// most, a larger one where that gives the run the N that the user has chosen.
+pub fn kept_for_final_s(whole_s: f64, total_s: f64, n_is_chosen: bool) -> f64 {
+    let has_chosen = n_is_chosen && whole_s <= CHOSEN_SHARE * total_s;
+    if has_chosen { whole_s } else { whole_s.min(FINAL_SHARE * total_s) }
+}
 
 /// What a session searches, and how; settled before its first trial.
 #[derive(Clone, Copy)]
@@ -55,6 +65,8 @@ pub struct Setup<'a> {
     pub extent: Extent,
     /// Which two candidates can be measured in turn.
     pub pairs: PairRule,
+    /// Whether N is the user's.
+    pub n_is_chosen: bool,
     /// What is made as large as possible.
     pub objective: Objective,
     /// Seed of the session.
@@ -184,7 +196,7 @@ impl<R: Finished> View<'_, R> {
     }
 
     /// Seconds to keep for the final runs and the closing of the session: what the fastest candidate so far hardly exceeds,
-    /// where the search goes by windows at most a share of the budget.
+    /// where the search goes by windows mostly a share of the budget at most.
     pub fn final_reserve_s(&self) -> f64 {
         let rate = |row: &&R| row.comparable_rate_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed());
@@ -192,7 +204,7 @@ impl<R: Finished> View<'_, R> {
         let whole_s = self.cost.at_most(&candidate, Extent::Whole);
         let kept_s = match self.setup.extent {
             Extent::Whole => whole_s,
-            Extent::Windows => whole_s.min(FINAL_SHARE * self.total_s),
+            Extent::Windows => kept_for_final_s(whole_s, self.total_s, self.setup.n_is_chosen),
         };
         f64::from(self.final_runs()) * kept_s + CLOSING_S
     }

@@ -109,6 +109,7 @@ fn session_until(
                 extent,
                 seed: 1,
                 until_gain,
+                n_is_chosen: false,
                 earlier_rows: 0,
             },
             prior: &prior,
@@ -205,6 +206,14 @@ fn the_expert_s_configuration_is_run_right_after_the_default_and_once_where_it_f
     assert_ne!(next(&[usual, failed], &expert).strategy, Identity::EXPERT);
 }
 
+/// The final run has the N that the user has chosen where that leaves time for a search.
+#[test]
+fn more_time_is_kept_for_the_final_run_of_a_chosen_n() {
+    let kept = |whole_s, n_is_chosen| super::kept_for_final_s(whole_s, 100.0, n_is_chosen);
+    assert_eq!([10.0, 40.0, 60.0].map(|whole_s| kept(whole_s, false)), [10.0, 15.0, 15.0]);
+    assert_eq!([10.0, 40.0, 60.0].map(|whole_s| kept(whole_s, true)), [10.0, 40.0, 15.0]);
+}
+
 #[test]
 fn where_runs_are_dear_windows_search_and_whole_runs_confirm() {
     // A whole run takes 7.4 s of 60 and just fits a tenth of the budget no more; windows take a tenth of that.
@@ -297,6 +306,7 @@ pub(super) fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) ->
             extent: Extent::Whole,
             seed: 1,
             until_gain: None,
+            n_is_chosen: false,
             earlier_rows: 0,
         },
         prior: &prior,

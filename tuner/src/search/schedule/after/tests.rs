@@ -74,6 +74,7 @@ fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: im
             extent,
             seed: 1,
             until_gain: None,
+            n_is_chosen: false,
             earlier_rows: 0,
         },
         prior: &NoPrior,
