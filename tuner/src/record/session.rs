@@ -107,7 +107,7 @@ pub struct Session {
     pub threads: Option<usize>,
     /// Target N of the search, once it is chosen.
     pub n: Option<usize>,
-    /// Whether the user chose N: then the final run has it too.
+    /// Whether the user chose N: the final run has it where one whole run takes at most half of the budget.
     pub n_fixed: bool,
     /// The largest N that memory allows, once it is known.
     pub n_memory: Option<usize>,
