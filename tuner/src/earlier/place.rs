@@ -4,7 +4,7 @@
 //! or an NB that is not searched here: it stands for the nearest point, or for none where a categorical parameter has no
 //! like here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use objectives::real::Extent;
 use space::dims::{Dim, DimKind, Point};
@@ -17,17 +17,52 @@ use crate::search::strategy::informed::ComparableRuns;
 /// Distance, in ranges of ordered dimensions and categorical mismatches together, from which on a run is no neighbour.
 const FAR: f64 = 1.0;
 
+/// Most different runs for which all points are gone through: of 100,000 points that takes some milliseconds each.
+const SCANS: usize = 200;
+
 /// Which runs were measured alike: source, host, cores, N, and whether by windows.
 type Alike<'a> = (&'a str, Option<&'a str>, Option<usize>, usize, bool);
 
+/// The runs of earlier sessions at the points of a space that they stand for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// Those that were measured alike together.
+    pub groups: Vec<ComparableRuns>,
+    /// Runs for which no point was sought, as it had been for as many different ones as are allowed.
+    pub left_out: usize,
+}
+
+impl Placed {
+    /// What is said of them; `of` runs were read.
+    pub fn sentence(&self, of: usize) -> String {
+        let placed = |here: bool| -> usize {
+            let groups = self.groups.iter().filter(|group| group.of_this_machine == here);
+            groups.map(|group| group.runs.len()).sum()
+        };
+        let (here, elsewhere) = (placed(true), placed(false));
+        let left_out = match self.left_out {
+            0 => String::new(),
+            left_out => {
+                format!("; {left_out} are left out, as the nearest point is sought for {SCANS} different runs at most")
+            }
+        };
+        format!(
+            "{} of {of} earlier runs are used: {here} of this machine by their rate differences, {elsewhere} of other machines by \
+            their ranking{left_out}",
+            here + elsewhere
+        )
+    }
+}
+
 /// The earlier runs as points of `space`, those that were measured alike together. A group counts as of this machine
 /// where its host and its cores are.
-pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<ComparableRuns> {
+pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Placed {
     let cores = used_cores(space);
+    let mut places = Places::new(space, SCANS);
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
     for run in earlier {
         let alike = (&*run.source, run.host.as_deref(), run.cores, run.candidate.hpl.n, run.extent == Extent::Windows);
-        if let Some(point) = place(space, &run.candidate, run.cores) {
+        if let Some(point) = places.of(&run.candidate, run.cores) {
             groups.entry(alike).or_default().push((point, run.rate_gflops.ln()));
         }
     }
@@ -35,7 +70,50 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Vec<Co
         of_this_machine: from == Some(host) && used == Some(cores),
         runs,
     };
-    groups.into_iter().map(group).collect()
+    Placed { groups: groups.into_iter().map(group).collect(), left_out: places.left_out }
+}
+
+/// The points that runs stand for, each nearest point sought once.
+struct Places<'a> {
+    space: &'a dyn Candidates,
+    /// By the run as it would be here, and its cores.
+    nearest: HashMap<(Candidate, Option<usize>), Option<Point>>,
+    scans_left: usize,
+    left_out: usize,
+}
+
+impl<'a> Places<'a> {
+    /// Of `space`, of which all points are gone through `scans` times at most.
+    fn new(space: &'a dyn Candidates, scans: usize) -> Self {
+        Self { space, nearest: HashMap::new(), scans_left: scans, left_out: 0 }
+    }
+
+    /// [`place`], or nothing where all points would have to be gone through once too often.
+    fn of(&mut self, of: &Candidate, cores: Option<usize>) -> Option<Point> {
+        let candidate = here(self.space, of, cores)?;
+        if let Some(point) = self.space.point(&candidate) {
+            return Some(point);
+        }
+        let key = (candidate, cores);
+        if let Some(known) = self.nearest.get(&key) {
+            return known.clone();
+        }
+        let distances = Distances::new(self.space, &key.0, cores);
+        let place = match distances.combined(self.space) {
+            _ if distances.all_far() => None,
+            Some(point) => Some(point),
+            None if self.scans_left == 0 => {
+                self.left_out += 1;
+                return None;
+            }
+            None => {
+                self.scans_left -= 1;
+                distances.nearest(self.space)
+            }
+        };
+        self.nearest.insert(key, place.clone());
+        place
+    }
 }
 
 /// Cores that the runs of `space` use: fixed ranks or threads may leave some idle.
@@ -46,6 +124,11 @@ fn used_cores(space: &dyn Candidates) -> usize {
 
 /// The point that a run of `of` on so many cores stands for.
 pub(super) fn place(space: &dyn Candidates, of: &Candidate, cores: Option<usize>) -> Option<Point> {
+    Places::new(space, 1).of(of, cores)
+}
+
+/// A run of `of` on so many cores as a candidate of `space`, which need not have it.
+fn here(space: &dyn Candidates, of: &Candidate, cores: Option<usize>) -> Option<Candidate> {
     let spec = space.spec();
     let mut candidate = space.candidate(space.points().first()?);
     candidate.hpl = HplParams { n: spec.n, ..of.hpl };
@@ -57,19 +140,50 @@ pub(super) fn place(space: &dyn Candidates, of: &Candidate, cores: Option<usize>
         Some(_) => of.engine.threads,
         None => (spec.cores / candidate.hpl.ranks()).max(1),
     };
-    space.point(&candidate).or_else(|| nearest(space, &candidate, cores))
+    Some(candidate)
 }
 
-fn nearest(space: &dyn Candidates, candidate: &Candidate, cores: Option<usize>) -> Option<Point> {
-    // One rank per core is that everywhere.
-    let scale = cores.map_or(1.0, |cores| used_cores(space) as f64 / cores.max(1) as f64);
-    let distances = |dim: &Dim| distances(dim, candidate, scale);
-    let tables: Vec<Vec<f64>> = space.dims().iter().map(distances).collect();
-    let distance =
-        |point: &Point| -> f64 { tables.iter().zip(&point.0).map(|(table, &level)| table[usize::from(level)]).sum() };
-    let near = space.points().iter().map(|point| (distance(point), point));
-    let (distance, point) = near.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (distance < FAR).then(|| point.clone())
+/// How far each level of each dimension of a space is from a run.
+struct Distances(Vec<Vec<f64>>);
+
+impl Distances {
+    fn new(space: &dyn Candidates, candidate: &Candidate, cores: Option<usize>) -> Self {
+        // One rank per core is that everywhere.
+        let scale = cores.map_or(1.0, |cores| used_cores(space) as f64 / cores.max(1) as f64);
+        Self(space.dims().iter().map(|dim| distances(dim, candidate, scale)).collect())
+    }
+
+    /// Distance of a point, that of all dimensions together.
+    fn to(&self, point: &Point) -> f64 {
+        self.0.iter().zip(&point.0).map(|(table, &level)| table[usize::from(level)]).sum()
+    }
+
+    /// The nearest level of each dimension. No point is nearer, but there may be no such point.
+    fn levels(&self) -> Point {
+        let nearest = |table: &Vec<f64>| {
+            let level = (0..table.len()).min_by(|&a, &b| table[a].total_cmp(&table[b]));
+            level.unwrap_or_default() as u16
+        };
+        Point(self.0.iter().map(nearest).collect())
+    }
+
+    /// Whether no point of any space with these levels is near.
+    fn all_far(&self) -> bool {
+        self.to(&self.levels()) >= FAR
+    }
+
+    /// The point of all nearest levels, or its canonical form where that is as near.
+    fn combined(&self, space: &dyn Candidates) -> Option<Point> {
+        let levels = self.levels();
+        space.canonical(&levels).filter(|point| self.to(point) <= self.to(&levels))
+    }
+
+    /// The nearest of all points, where it is near.
+    fn nearest(&self, space: &dyn Candidates) -> Option<Point> {
+        let near = space.points().iter().map(|point| (self.to(point), point));
+        let (distance, point) = near.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (distance < FAR).then(|| point.clone())
+    }
 }
 
 /// How far each level of a dimension is from a candidate: its part of the range, or whether it differs; 0 where the
@@ -111,7 +225,7 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
 mod tests {
     use space::dims::Space;
     use space::domain::{DomainSpec, HplDomain, default_candidate};
-    use space::{EngineParams, KernelChoice, Unequal};
+    use space::{EngineParams, KernelChoice, Share, Unequal};
 
     use super::super::tests::run;
     use super::*;
@@ -164,8 +278,52 @@ mod tests {
         let domain = domain();
         let windows = Earlier { extent: Extent::Windows, ..run(2, "here", 12.0) };
         let earlier = [run(0, "here", 10.0), run(1, "here", 11.0), windows, run(0, "there", 99.0)];
-        let groups = groups(&domain, &earlier, "here");
+        let groups = groups(&domain, &earlier, "here").groups;
         let counts: Vec<(bool, usize)> = groups.iter().map(|group| (group.of_this_machine, group.runs.len())).collect();
         assert_eq!(counts, [(true, 2), (true, 1), (false, 1)]);
+    }
+
+    /// A run of NB `nb` on the grid 1×4 of four cores with a split, which has no effect there.
+    fn split_run(nb: usize) -> Candidate {
+        let hpl = HplParams { nb, ..HplParams::baseline(9000, 1, 4) };
+        Candidate { hpl, engine: EngineParams { split: Share::new(0.5).unwrap(), ..EngineParams::default() } }
+    }
+
+    #[test]
+    fn a_combination_of_nearest_levels_is_the_nearest_of_all_points() {
+        let domain = HplDomain::new(&DomainSpec { cores: 4, ..domain().spec().clone() }).unwrap();
+        let grids = [(1, 1), (1, 2), (1, 4), (2, 2), (4, 1), (2, 4)];
+        let mut combined = 0;
+        for (at, (p, q)) in grids.into_iter().cycle().take(48).enumerate() {
+            let hpl = HplParams { nb: 33 + 11 * at, depth: at % 3, ..HplParams::baseline(9000, p, q) };
+            let candidate = Candidate { hpl, engine: EngineParams::default() };
+            let distances = Distances::new(&domain, &here(&domain, &candidate, Some(p * q)).unwrap(), Some(p * q));
+            let Some(point) = distances.combined(&domain) else { continue };
+            combined += 1;
+            assert!(domain.points().contains(&point), "{point:?}");
+            let nearest = domain.points().iter().map(|point| distances.to(point)).fold(f64::INFINITY, f64::min);
+            assert!(distances.to(&point) <= nearest, "{point:?}");
+        }
+        assert!(combined > 24, "{combined}");
+    }
+
+    #[test]
+    fn all_points_are_gone_through_once_for_equal_runs_and_so_many_times_in_all() {
+        let domain = HplDomain::new(&DomainSpec { cores: 4, ..domain().spec().clone() }).unwrap();
+        let mut places = Places::new(&domain, 2);
+        let found: Vec<Option<Point>> =
+            [33, 33, 150, 33, 300, 300, 150].map(|nb| places.of(&split_run(nb), Some(4))).into();
+        assert_eq!((places.scans_left, places.left_out), (0, 2));
+        assert!(
+            found[0].is_some() && found[1] == found[0] && found[3] == found[0] && found[6] == found[2],
+            "{found:?}"
+        );
+        assert_eq!((&found[4], &found[5]), (&None, &None));
+        // What needs no look at all points is placed all the same.
+        assert!(places.of(&default_candidate(domain.spec()), Some(4)).is_some());
+        let placed = Placed { groups: Vec::new(), left_out: 2 };
+        let said = "0 of 7 earlier runs are used: 0 of this machine by their rate differences, 0 of other machines by their \
+            ranking; 2 are left out, as the nearest point is sought for 200 different runs at most";
+        assert_eq!(placed.sentence(7), said);
     }
 }

@@ -352,18 +352,9 @@ fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyho
     }
     let session = store.session();
     let here = session.node_names();
-    let groups = earlier::place::groups(domain, &earlier, here.as_ref().unwrap_or(&session.host));
-    let placed = |here: bool| -> usize {
-        groups.iter().filter(|group| group.of_this_machine == here).map(|group| group.runs.len()).sum()
-    };
-    let (here, elsewhere) = (placed(true), placed(false));
-    let of = earlier.len();
-    progress.line(&format!(
-        "{} of {of} earlier runs are used: {here} of this machine by their rate differences, {elsewhere} of other machines by \
-        their ranking",
-        here + elsewhere
-    ));
-    Ok(groups)
+    let placed = earlier::place::groups(domain, &earlier, here.as_ref().unwrap_or(&session.host));
+    progress.line(&placed.sentence(earlier.len()));
+    Ok(placed.groups)
 }
 
 /// Says what will be done before it is done.
