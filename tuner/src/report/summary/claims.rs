@@ -6,6 +6,7 @@ use space::Candidate;
 
 use super::super::format::{digits, ratio_in_words, runs_in_words};
 use super::super::stats::{Ratio, paired_ratio};
+use super::over::is_over;
 use super::score::Score;
 use crate::record::lead::Lead;
 use crate::record::session::{ExpertChoice, Session};
@@ -91,16 +92,6 @@ fn above_limit(rows: &[Row], two: [(&Candidate, &str); 2], objective: Objective)
         let takes = if extent == Extent::Whole { "takes" } else { "is predicted to take" };
         Some(format!("{name} {takes} {} W, above the power limit of {limit} W", digits(watts)))
     })
-}
-
-/// Part of the budget after which a session is over.
-const OVER: f64 = 0.9;
-
-/// Whether a session is over, rather than stopped: little of its budget is left, or less than a pair of runs takes as the search made them.
-pub(super) fn is_over(session: &Session, rows: &[Row]) -> bool {
-    let alike = rows.iter().filter(|row| row.passed && row.extent == session.extent).map(|row| row.wall_s);
-    let (used_s, pair_s) = (session.used_s(rows), 2.0 * alike.reduce(f64::min).unwrap_or(0.0));
-    used_s > OVER * session.budget_s || used_s + pair_s > session.budget_s
 }
 
 /// Why two were not compared after the choice; `short` of time, where that is the reason.

@@ -19,6 +19,7 @@ mod claims;
 mod drift;
 mod final_run;
 mod nodes_apart;
+mod over;
 mod pareto;
 mod phases;
 mod power;
@@ -29,6 +30,7 @@ pub use claims::{Comparison, Higher, TakenBack};
 pub(crate) use claims::{Leads, in_spite_of_pairs};
 pub use final_run::FinalByEstimate;
 pub use nodes_apart::NodesApart;
+pub(crate) use over::is_over;
 pub use pareto::ParetoPoint;
 pub use phases::PhaseTotals;
 pub use power::{EnergyByWindows, ShownPower};
@@ -84,7 +86,7 @@ pub struct Summary {
     pub taken_back: Option<TakenBack>,
     /// How far what the final run verified is ahead of the baseline by the search and the pairs after it; `None` without a pair.
     pub lead: Option<Lead>,
-    /// Whether it is over, as no time is left for a pair of runs, rather than stopped.
+    /// Whether it is over, as no time is left for a run that is still missing, rather than stopped.
     #[serde(skip)]
     pub is_over: bool,
     /// Whether so many runs after the final one failed that no more were made.
@@ -165,7 +167,7 @@ impl Summary {
             trials: rows.len(),
             distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
             failures,
-            is_over: claims::is_over(session, rows),
+            is_over: is_over(session, rows),
             rounds_failed: rounds::have_failed(rounds::at_choice(rows).1),
             best_by_baseline: claims::by_baseline(rows, found, usual, session),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),

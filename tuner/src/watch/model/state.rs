@@ -7,7 +7,7 @@ use objectives::real::{Extent, quoted};
 use crate::record::now::human;
 use crate::record::session::Session;
 use crate::record::{Identity, Row};
-use crate::search::budget::CLOSING_S;
+use crate::report::summary::is_over;
 use crate::watch::look::Tone;
 use crate::watch::reading::Record;
 use crate::watch::work::Work;
@@ -44,12 +44,12 @@ impl SessionState {
                 Self { stage: "ended", work: work.to_owned(), tone: Tone::Plain, way_on: None }
             }
             Work::Over => {
-                let left = record.session.budget_s - record.session.used_s(&record.rows) > CLOSING_S;
+                let is_over = is_over(&record.session, &record.rows);
                 Self {
-                    stage: if left { "stopped" } else { "ended" },
+                    stage: if is_over { "ended" } else { "stopped" },
                     work: "without a verified run".to_owned(),
                     tone: Tone::Doubt,
-                    way_on: left.then(|| way_on(&record.folder)),
+                    way_on: (!is_over).then(|| way_on(&record.folder)),
                 }
             }
         }
