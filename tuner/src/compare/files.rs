@@ -75,6 +75,7 @@ fn of_output(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
 }
 
 fn of_json(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
+    // Counted for errors alone: the whole text before is read for it.
     let line_of = |offset: usize| {
         let skipped = bytes[offset..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         1 + bytes[..offset + skipped].iter().filter(|&&byte| byte == b'\n').count()
@@ -82,8 +83,8 @@ fn of_json(bytes: &[u8]) -> Result<Vec<Run>, FileError> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
     let mut runs = Vec::new();
     loop {
-        let line = line_of(values.byte_offset());
-        let bad = |problem: String| FileError::Json { line, problem };
+        let offset = values.byte_offset();
+        let bad = |problem: String| FileError::Json { line: line_of(offset), problem };
         let Some(value) = values.next() else { return Ok(runs) };
         let value = value.map_err(|error| bad(format!("not JSON: {error}")))?;
         // What xhpl says of a run that it did not make.
@@ -233,5 +234,13 @@ pub(crate) mod tests {
             let message = runs(text.as_bytes()).unwrap_err().to_string();
             assert!(message.contains(words), "'{words}' is not in: {message}");
         }
+    }
+
+    /// With all lines before counted for each value this took minutes.
+    #[test]
+    fn the_line_of_a_bad_value_is_told_after_many_good_ones() {
+        let text = "{\"skipped\": \"no memory\"}\n".repeat(200_000) + "{\"a\": 1}";
+        let message = runs(text.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("line 200001: not a result of a run"), "{message}");
     }
 }
