@@ -1,5 +1,6 @@
 //! What compares: passed runs of one configuration on each side, of the same N and extent.
 
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use objectives::real::Extent;
@@ -70,12 +71,12 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(source: &'a Source, candidate: &Candidate, extent: Extent) -> Self {
-        let all = source.runs.iter().filter(|run| run.extent == extent && run.candidate == *candidate);
-        let count = |ended: Ended| all.clone().filter(|run| run.ended == ended).count();
+    /// Of `all` runs of a configuration in `source`.
+    fn new(source: &'a Source, all: &[&'a Run]) -> Self {
+        let count = |ended: Ended| all.iter().filter(|run| run.ended == ended).count();
         Self {
             source,
-            runs: all.clone().filter(|run| run.rate_gflops().is_some()).collect(),
+            runs: all.iter().copied().filter(|run| run.rate_gflops().is_some()).collect(),
             wrong: count(Ended::Wrong),
             wrong_of_other: 0,
             unchecked: count(Ended::Unchecked),
@@ -137,8 +138,8 @@ pub fn sides<'a>(a: &'a Source, b: &'a Source) -> Result<[Side<'a>; 2], NoSides>
         let (real, simulated) = if a.simulated { (b, a) } else { (a, b) };
         return Err(NoSides::Simulated { simulated: simulated.path.clone(), real: real.path.clone() });
     }
-    let common = places(a).into_iter().filter(|place| places(b).contains(place));
-    let pairs = common.filter_map(|place| Some([side_at(a, place)?, side_at(b, place)?]));
+    let (all_a, all_b) = (Configurations::new(a), Configurations::new(b));
+    let pairs = all_a.passed.keys().filter_map(|place| Some([all_a.best_at(*place)?, all_b.best_at(*place)?]));
     let worth = |[a, b]: &[Side<'_>; 2]| {
         let runs = a.runs.len().min(b.runs.len());
         let place = a.first().map(|run| (run.extent == Extent::Whole, run.candidate.hpl.n));
@@ -146,38 +147,61 @@ pub fn sides<'a>(a: &'a Source, b: &'a Source) -> Result<[Side<'a>; 2], NoSides>
         (runs >= RUNS_TO_JUDGE, whole, runs, n)
     };
     let [of_a, of_b] = pairs.max_by_key(worth).ok_or_else(|| NoSides::Apart { a: listed(a), b: listed(b) })?;
-    let wrong_of = |other: &Side<'_>, own: &Side<'_>| {
+    let wrong_of = |other: &Side<'_>, own: &Side<'_>, all: &Configurations<'_>| {
         let other = other.first().filter(|run| own.first().is_some_and(|own| own.candidate != run.candidate));
-        other.map_or(0, |run| Side::new(own.source, &run.candidate, run.extent).wrong)
+        other.map_or(0, |run| all.side(run.extent, &run.candidate).wrong)
     };
-    let [wrong_a, wrong_b] = [wrong_of(&of_b, &of_a), wrong_of(&of_a, &of_b)];
+    let [wrong_a, wrong_b] = [wrong_of(&of_b, &of_a, &all_a), wrong_of(&of_a, &of_b, &all_b)];
     Ok([Side { wrong_of_other: wrong_a, ..of_a }, Side { wrong_of_other: wrong_b, ..of_b }])
 }
 
-/// Where a source has passed runs: extent and N, each once.
-fn places(source: &Source) -> Vec<(Extent, usize)> {
-    let mut places = Vec::new();
-    for run in source.runs.iter().filter(|run| run.rate_gflops().is_some()) {
-        let place = (run.extent, run.candidate.hpl.n);
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+/// Extent and N: rates compare where these are the same.
+type Place = (Extent, usize);
+
+/// The configurations of a source.
+struct Configurations<'a> {
+    source: &'a Source,
+    /// The runs of each, at each extent, as they were made.
+    runs: HashMap<(Extent, &'a Candidate), Vec<&'a Run>>,
+    /// Those with passed runs at each place, in the order of the first of these.
+    passed: HashMap<Place, Vec<&'a Candidate>>,
 }
 
-/// The configuration of a source with the highest median at a place.
-fn side_at(source: &Source, (extent, n): (Extent, usize)) -> Option<Side<'_>> {
-    let mut candidates: Vec<&Candidate> = Vec::new();
-    for run in source.runs.iter().filter(|run| (run.extent, run.candidate.hpl.n) == (extent, n)) {
-        if run.rate_gflops().is_some() && !candidates.contains(&&run.candidate) {
-            candidates.push(&run.candidate);
+impl<'a> Configurations<'a> {
+    fn new(source: &'a Source) -> Self {
+        let mut runs: HashMap<(Extent, &'a Candidate), Vec<&'a Run>> = HashMap::new();
+        let mut passed: HashMap<Place, Vec<&'a Candidate>> = HashMap::new();
+        let mut seen = HashSet::new();
+        for run in &source.runs {
+            let configuration = (run.extent, &run.candidate);
+            runs.entry(configuration).or_default().push(run);
+            if run.rate_gflops().is_some() && seen.insert(configuration) {
+                passed.entry((run.extent, run.candidate.hpl.n)).or_default().push(&run.candidate);
+            }
         }
+        Self { source, runs, passed }
     }
-    let others = candidates.len().checked_sub(1)?;
-    let sides = candidates.into_iter().map(|candidate| Side::new(source, candidate, extent));
-    let best = sides.max_by(|a, b| a.median().total_cmp(&b.median()))?;
-    Some(Side { others, ..best })
+
+    /// The side of one of them, without a run where the source has none of it.
+    fn side(&self, extent: Extent, candidate: &Candidate) -> Side<'a> {
+        let all = self.runs.get(&(extent, candidate)).map(Vec::as_slice).unwrap_or_default();
+        Side::new(self.source, all)
+    }
+
+    /// The one with the highest median at a place.
+    fn best_at(&self, place: Place) -> Option<Side<'a>> {
+        let candidates = self.passed.get(&place)?;
+        let sides = candidates.iter().map(|candidate| self.side(place.0, candidate));
+        let best = sides.max_by(|a, b| a.median().total_cmp(&b.median()))?;
+        Some(Side { others: candidates.len() - 1, ..best })
+    }
+}
+
+/// Where a source has passed runs, each once.
+fn places(source: &Source) -> Vec<Place> {
+    let passed = source.runs.iter().filter(|run| run.rate_gflops().is_some());
+    let mut seen = HashSet::new();
+    passed.map(|run| (run.extent, run.candidate.hpl.n)).filter(|place| seen.insert(*place)).collect()
 }
 
 /// What a source has, `old.out has whole runs at N = 8000 and 16000`.
@@ -263,5 +287,22 @@ pub(crate) mod tests {
             let message = sides(&a, &b).unwrap_err().to_string();
             assert!(message.contains(words), "{message}");
         }
+    }
+
+    /// Each configuration was looked for among all others, and all runs were gone through for each.
+    #[test]
+    fn the_best_of_many_configurations_is_found_at_once() {
+        let many = |name: &str| {
+            source(name, (0..40_000_usize).map(|nb| run(1000, 1 + nb, 10.0 + (nb % 777) as f64)).collect())
+        };
+        let (mut a, mut b) = (many("a"), many("b"));
+        // A single one is best in A, and has failed once in B.
+        a.runs.push(run(1000, 5, 9999.0));
+        a.runs.push(run(1000, 5, 9999.0));
+        b.runs.push(Run { ended: Ended::Wrong, ..run(1000, 5, 0.0) });
+        let [of_a, of_b] = sides(&a, &b).unwrap();
+        assert_eq!((of_a.first().unwrap().candidate.hpl.nb, of_a.runs.len(), of_a.others), (5, 3, 39_999));
+        assert_eq!((of_a.median(), of_b.median()), (9999.0, 786.0));
+        assert_eq!((of_b.wrong, of_b.wrong_of_other, of_a.wrong_of_other), (0, 1, 0));
     }
 }
