@@ -93,19 +93,24 @@ impl Now {
             Extent::Windows => "windows",
             _ => "run",
         };
-        let beside = match self.beside.len() {
-            0 => String::new(),
-            others => format!(", and {others} more on other nodes"),
-        };
         format!(
-            "trial {} ({}: {}), {what} of {} for {} of about {}{beside}",
+            "trial {} ({}: {}), {what} of {} for {} of about {}{}",
             self.trial,
             self.strategy,
             self.why,
             on_one_line(&self.candidate),
             human(since),
-            human(self.expected_s)
+            human(self.expected_s),
+            self.others()
         )
+    }
+
+    /// How many run at the same time, as the end of a sentence; nothing where none does.
+    pub fn others(&self) -> String {
+        match self.beside.len() {
+            0 => String::new(),
+            others => format!(", and {others} more on other nodes"),
+        }
     }
 }
 

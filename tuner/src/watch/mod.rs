@@ -19,6 +19,7 @@
 //! It takes little: the journal is read on from where the last look ended, and the summary, which takes a second for thousands of
 //! trials, is made when there are new ones, and the more seldom the longer it takes ([`reading`]).
 
+mod begun;
 pub mod draw;
 pub mod live;
 pub mod look;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use objectives::progress::ProgressPoint;
 use objectives::real::RealRuns;
 
+use super::begun::Begun;
 use super::work::{Evidence, Work, is_alive, is_held};
 use crate::error::RecordError;
 use crate::record::folder::RunFolder;
@@ -70,6 +71,7 @@ pub struct Reader {
     journal: Follower,
     record: Record,
     files: TimedFiles,
+    begun: Begun,
     /// Name of this machine.
     host: String,
     /// To find what a run prints, where its engine tells its progress.
@@ -109,8 +111,8 @@ impl Reader {
         let journal = Follower::new(&folder.journal());
         let now = Instant::now();
         let host = hpl::machine::host::facts().hostname;
-        let files = TimedFiles::default();
-        let mut reader = Self { folder, journal, record, files, host, runs, stale: true, next: now, read: now };
+        let (files, begun) = (TimedFiles::default(), Begun::default());
+        let mut reader = Self { folder, journal, record, files, begun, host, runs, stale: true, next: now, read: now };
         reader.read_on()?;
         Ok(reader)
     }
@@ -168,12 +170,14 @@ impl Reader {
 
     fn running(&mut self) -> Option<Running> {
         self.files.now.look(&self.folder.now());
-        let now = Now::read(&self.folder)?;
+        let now = Now::read(&self.folder);
+        self.begun.look(&self.folder, now.as_ref(), self.files.now.age_s());
+        let now = now?;
         let known = self.record.running.take().filter(|known| known.now == now);
         let predicted = known.map_or_else(|| predicted(&self.folder, now.trial), |known| known.predicted);
         let progress = |runs: &RealRuns| runs.progress_in(&self.folder.trial(now.trial)).last().copied();
         Some(Running {
-            since_s: self.files.now.age_s(),
+            since_s: self.begun.since_s(&now),
             predicted,
             progress: self.runs.as_ref().and_then(progress),
             now,

@@ -25,7 +25,7 @@ use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Row,
 
 mod running;
 
-pub use running::{RunningTrial, predicted};
+pub use running::{RunningTrial, predicted, trial_file};
 use running::{TRIAL, begun};
 
 /// How often `trials.parquet` is brought up to date, and the share of the time that goes into it at most, as one in so many.

@@ -36,6 +36,11 @@ impl RunningTrial {
     }
 }
 
+/// The file that says who a trial of `folder` is, written right before it runs.
+pub fn trial_file(folder: &RunFolder, trial: u64) -> PathBuf {
+    folder.trial(trial).join(TRIAL)
+}
+
 /// What was predicted of a trial that was begun in `folder`; `None` where nothing was, and where its file is gone or damaged.
 pub fn predicted(folder: &RunFolder, trial: u64) -> Option<Prediction> {
     begun(&folder.trial(trial))?.predicted

@@ -77,7 +77,7 @@ impl WatchModel {
             outcome: figures::outcome(summary, *work),
             figures: figures::figures(summary, session, *work),
             curve,
-            running: running.map(TrialUnderWay::new),
+            running: running.map(|running| TrialUnderWay::new(running, session)),
             trials,
             importance: summary.importance.iter().filter(|dim| dim.is_shown()).cloned().collect(),
             differences: sentences::importances(summary),

@@ -80,7 +80,8 @@ pub(in crate::watch) fn at_work() -> Record {
     record
 }
 
-fn now(trial: u64, strategy: &str) -> Now {
+/// What now.json says of a trial.
+pub(in crate::watch) fn now(trial: u64, strategy: &str) -> Now {
     let text = serde_json::json!({
         "schema_version": 1, "trial": trial, "strategy": strategy, "why": "expected to be best", "extent": "windows",
         "candidate": row(trial).candidate(), "nodes": null, "command": "hpl-tune run",
@@ -183,6 +184,23 @@ fn the_progress_of_an_engine_that_tells_it_comes_before_the_time() {
     let running = WatchModel::new(&record).running.unwrap();
     assert_eq!(running.done, 0.25);
     assert!(running.time.ends_with("; 25 % of the flops done at 30.00 GFLOP/s"), "{running:?}");
+}
+
+#[test]
+fn trials_side_by_side_are_told_with_their_nodes() {
+    let mut record = at_work();
+    let on = |trial: u64, nodes: &str| {
+        let mut now = now(trial, "bayes");
+        now.nodes = Some(nodes.to_owned());
+        now
+    };
+    let time = |record: &Record| WatchModel::new(record).running.unwrap().time;
+    let mut several = on(3, "n1");
+    several.beside = vec![on(4, "n2"), on(5, "n3")];
+    record.running.as_mut().unwrap().now = several;
+    assert!(time(&record).ends_with(", at most 1 min; on n1, and 2 more on other nodes"), "{}", time(&record));
+    record.running.as_mut().unwrap().now = on(3, "n1 n2 n3");
+    assert!(time(&record).ends_with(", at most 1 min"), "all nodes: {}", time(&record));
 }
 
 #[test]

@@ -19,7 +19,7 @@ const LISTED: usize = 100;
 /// The trial under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialUnderWay {
-    /// Which one, and how long it runs.
+    /// Which one, how long it runs, and on which nodes where these are not all of the session.
     pub time: String,
     /// How much of it is done, 0 to 1: by the engine's own words, else by the time that is expected.
     pub done: f64,
@@ -30,7 +30,7 @@ pub struct TrialUnderWay {
 }
 
 impl TrialUnderWay {
-    pub(super) fn new(running: &Running) -> Self {
+    pub(super) fn new(running: &Running, session: &Session) -> Self {
         let Running { now, since_s, predicted, progress } = running;
         let what = if now.extent == Extent::Windows { "windows" } else { "whole run" };
         let (since, expected) = (short(*since_s), short(now.expected_s));
@@ -43,12 +43,14 @@ impl TrialUnderWay {
             None if now.limit_s.is_finite() => format!("{time}, at most {}", short(now.limit_s)),
             None => time,
         };
+        let some = now.nodes.as_ref().filter(|_| now.nodes != session.node_names());
+        let on = some.map_or(String::new(), |nodes| format!("; on {nodes}"));
         let done = progress.map_or(since_s / now.expected_s.max(1e-3), |at| at.flops);
         let predicted = predicted.map_or(String::new(), |of| {
             format!("predicted {} ± {} GFLOP/s; ", digits(of.rate_gflops), digits(of.rate_gflops * of.sd))
         });
         Self {
-            time,
+            time: format!("{time}{on}{}", now.others()),
             done: if done.is_finite() { done.clamp(0.0, 1.0) } else { 0.0 },
             why: format!("{predicted}{}: {}", now.strategy, now.why),
             candidate: on_one_line(&now.candidate),
