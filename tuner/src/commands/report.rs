@@ -12,11 +12,13 @@ use space::result::PhaseTime;
 use crate::cli::ReportArgs;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
+use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::journal;
 use crate::record::now::Now;
 use crate::record::session::{RowsByPlace, Session};
+use crate::record::sha256;
 use crate::report::closing::closing;
 use crate::report::folded::folded;
 use crate::report::summary::{PhaseTotals, TrialsOnSomeNodes};
@@ -88,7 +90,7 @@ pub fn publish(
     let shown = summary.shown_trial();
     let phases = shown.and_then(|trial| decoder.rows::<PhaseTime>(&folder.phases(trial)).ok()).unwrap_or_default();
     summary.phases = shown.and_then(|trial| PhaseTotals::new(trial, &phases));
-    let exports = exports(folder, &summary, runs, program)?;
+    let exports = exports(folder, (&summary, rows), runs, program)?;
     let place = objectives::real::quoted([folder.root()]).join("");
     summary.closing = closing(&summary, &place);
     let page = html::ReportPage { summary: &summary, rows, exports: exports.as_ref(), phases: &phases }.html();
@@ -122,7 +124,12 @@ fn terminal_columns() -> Option<usize> {
 }
 
 /// What is exported: the best with its final run, else with its last trial, else what windows say is best; `None` when nothing passed.
-fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Path) -> anyhow::Result<Option<Exports>> {
+fn exports(
+    folder: &RunFolder,
+    (summary, rows): (&Summary, &[Row]),
+    runs: &RealRuns,
+    program: &Path,
+) -> anyhow::Result<Option<Exports>> {
     let last = summary.verified_run().and_then(|row| Some((row.candidate(), row.rate_gflops?, row.trial)));
     let best = || {
         let best = summary.best.as_ref().or(summary.top.first())?;
@@ -130,8 +137,9 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     };
     let Some((candidate, rate_gflops, trial)) = last.or_else(best) else { return Ok(None) };
     let how = if summary.best.is_some() { summary.session.how() } else { "estimated by windows and not verified" };
-    // The output of a run is in the folder of its input; a user may have deleted it.
-    let printed = std::fs::read_to_string(folder.trial(trial).join(runs.results_file())).ok();
+    // Windows print nothing that is a result.
+    let of_run = || printed(folder, rows.iter().find(|row| row.trial == trial)?, runs.results_file());
+    let printed = summary.best.as_ref().and_then(|_| of_run());
     let exports = Exports::new(&candidate, (rate_gflops, how), program, printed)?;
     if !runs.has_command() {
         return Ok(Some(exports));
@@ -145,11 +153,19 @@ fn exports(folder: &RunFolder, summary: &Summary, runs: &RealRuns, program: &Pat
     Ok(Some(exports.foreign(&command, (rate_gflops, how), (&candidate, &settings), inputs)))
 }
 
+/// What the run of a row printed. It is in the folder of its input, which a user may have deleted; then HPL.out may have it still.
+fn printed(folder: &RunFolder, row: &Row, results: &str) -> Option<String> {
+    let own = std::fs::read_to_string(folder.trial(row.trial).join(results)).ok();
+    let is_own = |text: &String| row.output_sha256.as_ref() == Some(&sha256::of_bytes(text.as_bytes()));
+    own.or_else(|| std::fs::read_to_string(folder.hpl_out()).ok().filter(is_own))
+}
+
 #[cfg(test)]
 mod tests {
+    use objectives::real::Extent;
+
     use super::*;
-    use crate::record::Row;
-    use crate::record::arbitrary::row;
+    use crate::record::arbitrary::{row, windows};
     use crate::report::summary::tests::session;
 
     /// hpcc writes its results to a file; what it prints is something else.
@@ -165,8 +181,29 @@ mod tests {
             std::fs::write(folder.trial(3).join(name), text).unwrap();
         }
         let program = Path::new("/usr/bin/hpl-tune");
-        let exports = exports(&folder, &Summary::new(&session, &rows), &engine.runs(program), program);
+        let exports = exports(&folder, (&Summary::new(&session, &rows), &rows[..]), &engine.runs(program), program);
         exports.unwrap().unwrap().write(&folder).unwrap();
         assert_eq!(std::fs::read_to_string(folder.hpl_out()).unwrap(), "results");
+    }
+
+    /// Of windows nothing is printed that were a result; and what a whole run printed stays when the folder of its trial is deleted.
+    #[test]
+    fn hpl_out_is_of_a_whole_run_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let program = Path::new("/usr/bin/hpl-tune");
+        let engine = Engine::chosen(Some("hpcc"), None, None).unwrap();
+        let hpl_out = |session: &Session, rows: &[Row]| {
+            let summary = Summary::new(session, rows);
+            exports(&folder, (&summary, rows), &engine.runs(program), program).unwrap().unwrap().hpl_out
+        };
+        std::fs::create_dir_all(folder.trial(0)).unwrap();
+        std::fs::write(folder.trial(0).join("hpccoutf.txt"), "predicted").unwrap();
+        let by_windows = Session { extent: Extent::Windows, ..session() };
+        assert_eq!(hpl_out(&by_windows, &[windows(0, 128, 20.0)]), None);
+        std::fs::write(folder.hpl_out(), "results").unwrap();
+        let whole = Row { output_sha256: Some(sha256::of_bytes(b"results")), ..row(1) };
+        assert_eq!(hpl_out(&session(), &[whole]).as_deref(), Some("results"));
+        assert_eq!(hpl_out(&session(), &[Row { output_sha256: None, ..row(1) }]), None, "it is of another run");
     }
 }

@@ -1,6 +1,7 @@
 //! The files that repeat the best run: HPL.dat, engine-params.toml, run.sh, and what the final run printed.
 
 use std::fs::Permissions;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -20,7 +21,7 @@ pub struct Exports {
     pub engine_params: Option<String>,
     /// `run.sh`, a POSIX shell script in the folder of the two.
     pub run_sh: String,
-    /// `HPL.out`: what the final run printed, where there was one.
+    /// `HPL.out`: what the final run printed, else the last whole run of the best; none where there was no such run.
     pub hpl_out: Option<String>,
     /// Names and texts of what another engine reads.
     pub inputs: Vec<(String, String)>,
@@ -75,7 +76,7 @@ impl Exports {
         Self { run_sh, inputs, engine_params: None, ..self }
     }
 
-    /// Write the files into the run folder.
+    /// Write the files into the run folder; an HPL.out of another run is removed.
     pub fn write(&self, folder: &RunFolder) -> Result<(), RecordError> {
         replace_file(&folder.hpl_dat(), self.hpl_dat.as_bytes())?;
         if let Some(text) = &self.engine_params {
@@ -89,8 +90,16 @@ impl Exports {
         }
         match &self.hpl_out {
             Some(text) => replace_file(&folder.hpl_out(), text.as_bytes()),
-            None => Ok(()),
+            None => remove(&folder.hpl_out()),
         }
+    }
+}
+
+/// Removes a file that is not of what is exported, where it is there.
+fn remove(path: &Path) -> Result<(), RecordError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RecordError::write(path)(error)),
+        _ => Ok(()),
     }
 }
 
@@ -163,6 +172,23 @@ mod tests {
         assert_eq!(dat.runs(), [best.candidate.hpl]);
         let engine: space::EngineParams = toml::from_str(&std::fs::read_to_string(engine).unwrap()).unwrap();
         assert_eq!(engine, best.candidate.engine);
+    }
+
+    #[test]
+    fn an_hpl_out_of_another_run_does_not_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let best = Summary::new(&session(), &[row(0)]).best.unwrap();
+        let program = Path::new("/usr/bin/hpl-tune");
+        let exports = |printed: Option<&str>| {
+            let printed = printed.map(str::to_owned);
+            Exports::new(&best.candidate, (best.rate_gflops, "measured"), program, printed).unwrap()
+        };
+        exports(None).write(&folder).unwrap();
+        exports(Some("printed")).write(&folder).unwrap();
+        assert!(folder.hpl_out().exists());
+        exports(None).write(&folder).unwrap();
+        assert!(!folder.hpl_out().exists() && folder.hpl_dat().exists());
     }
 
     #[test]

@@ -375,7 +375,7 @@ impl RunFolder {
         self.root.join("engine-params.toml")
     }
 
-    /// `HPL.out`: the output of the final run.
+    /// `HPL.out`: the output of the final run, else of the last whole run of the best.
     pub fn hpl_out(&self) -> PathBuf {
         self.root.join("HPL.out")
     }
