@@ -13,6 +13,9 @@ use super::summary::{
 use crate::record::session::Session;
 use crate::record::{Objective, Row};
 
+/// What is said of the leader of a search that no whole run has followed.
+pub(super) const NOT_VERIFIED: &str = "not verified, as no whole run has passed";
+
 /// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
 /// a split or weights there is nothing to say of them.
 pub(super) fn words_of(summary: &Summary, candidate: &Candidate) -> Vec<(String, String)> {

@@ -7,8 +7,8 @@ use space::Candidate;
 use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
-    choice, estimated, failures, final_by_estimate, final_run, importances, limit_of_n, objective, pareto, phases,
-    power, spread, steadiness, telling_columns, watts, words_of,
+    NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, limit_of_n, objective,
+    pareto, phases, power, spread, steadiness, telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
 use crate::record::Objective;
@@ -36,7 +36,7 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     match &summary.best {
         None => match summary.top.first() {
             Some(leader) => {
-                line("Best", format!("not verified, as no whole run has passed: {}", score(leader, by)));
+                line("Best", format!("{NOT_VERIFIED}: {}", score(leader, by)));
                 parameters(summary, &leader.candidate, width).into_iter().for_each(|words| line("", words));
             }
             None => line("Best", "none: no trial has passed".to_owned()),

@@ -4,15 +4,15 @@ use maud::{Markup, html};
 
 use super::tables::{table, words};
 use crate::report::format::digits;
-use crate::report::sentences::{telling_columns, words_of};
+use crate::report::sentences::{NOT_VERIFIED, telling_columns, words_of};
 use crate::report::{Exports, Score, Summary};
 
-/// The parameters of the best, and the files that repeat it.
+/// The parameters of the best, else of the leader of the search, and the files that repeat it.
 pub(super) fn best(summary: &Summary, exports: Option<&Exports>) -> Markup {
-    let Some(best) = &summary.best else { return html! {} };
+    let Some(best) = summary.best.as_ref().or(summary.top.first()) else { return html! {} };
     let words = words(&words_of(summary, &best.candidate));
     html! {
-        h2 { "The best" }
+        h2 { "The best" @if summary.best.is_none() { ", " (NOT_VERIFIED) } }
         @if let Some(exports) = exports {
             div.pair {
                 div { (words) }

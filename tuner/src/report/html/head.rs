@@ -3,11 +3,12 @@
 use maud::{Markup, html};
 
 use crate::record::session::Session;
-use crate::report::Summary;
 use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
-    choice, estimated, failures, final_by_estimate, final_run, limit_of_n, objective, pareto, power, spread, steadiness,
+    NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, limit_of_n, objective, pareto, power,
+    spread, steadiness,
 };
+use crate::report::{Score, Summary};
 
 /// Nodes whose names are in the head, at most.
 const NODES_NAMED: usize = 16;
@@ -39,9 +40,11 @@ fn minute(utc: &str) -> String {
     utc.parse::<jiff::Timestamp>().map_or(utc.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// The rate of the best with its N, and its residual.
+/// The rate of the best with its N, and its residual; of the leader of the search where no whole run has passed.
 fn score(summary: &Summary) -> Vec<HeadFact> {
-    let Some(best) = &summary.best else { return Vec::new() };
+    let Some(best) = &summary.best else {
+        return summary.top.first().map_or_else(Vec::new, |leader| led(summary, leader));
+    };
     let residual = best.residual.map_or("-".to_owned(), |residual| format!("at most {}", digits(residual)));
     let (how, rate, detail, n) = match summary.estimate_at_other_n() {
         Some(estimate) => ("estimated", estimate.estimated_rate_gflops, estimated(estimate), estimate.candidate.hpl.n),
@@ -51,6 +54,15 @@ fn score(summary: &Summary) -> Vec<HeadFact> {
         (how, format!("{} GFLOP/s", digits(rate)), detail),
         ("at", format!("N = {n}"), limit_of_n(summary).unwrap_or_default()),
         ("residual", residual, "of all its runs; below 16 passes".to_owned()),
+    ]
+}
+
+/// The rate of the leader of a search with its N.
+fn led(summary: &Summary, leader: &Score) -> Vec<HeadFact> {
+    let rate = format!("{} GFLOP/s", digits(leader.rate_gflops));
+    vec![
+        ("best", rate, format!("{NOT_VERIFIED}: {}", spread(leader))),
+        ("at", format!("N = {}", leader.candidate.hpl.n), limit_of_n(summary).unwrap_or_default()),
     ]
 }
 

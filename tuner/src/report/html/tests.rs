@@ -1,7 +1,11 @@
+use objectives::real::Extent;
+
 use super::*;
-use crate::record::arbitrary::row;
+use crate::record::arbitrary::{row, windows};
+use crate::record::session::Session;
 use crate::report::closing::closing;
 use crate::report::summary::tests::session;
+use crate::report::table;
 
 /// What of the page is made of the record: all but its two scripts.
 fn without_scripts(page: &str) -> String {
@@ -46,6 +50,21 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
 #[test]
 fn a_page_without_a_passed_trial_says_so() {
     assert!(ReportPage::new(&Summary::new(&session(), &[]), &[]).html().contains("Nothing is verified"));
+}
+
+#[test]
+fn a_session_of_windows_alone_shows_its_leader_as_the_terminal_does() {
+    let session = Session { extent: Extent::Windows, ..session() };
+    let rows = [windows(0, 128, 20.0), windows(1, 192, 21.0)];
+    let summary = Summary::new(&session, &rows);
+    let page = without_scripts(&ReportPage::new(&summary, &rows).html());
+    let words = "not verified, as no whole run has passed";
+    assert!(table::summary(&summary, None).contains(words));
+    for said in
+        [format!("The best, {words}"), format!("{words}: estimated by windows, 1 sample"), "21.00 GFLOP/s".into()]
+    {
+        assert!(page.contains(&said), "{said}");
+    }
 }
 
 /// Score with N, then comparisons, then what to do next; plots and tables follow.
