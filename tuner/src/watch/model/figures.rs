@@ -36,8 +36,7 @@ pub(super) fn outcome(summary: &Summary, work: Work) -> Figure {
     if let Some(best) = &summary.best {
         let (rate, n, runs) = (digits(best.rate_gflops), best.candidate.hpl.n, best.runs);
         let runs = if runs == 1 { "1 whole run".to_owned() } else { format!("{runs} whole runs") };
-        let yet = if work == Work::Over { "" } else { " yet" };
-        let said = format!("{rate} GFLOP/s at N = {n}, by {runs}; no final run{yet}");
+        let said = format!("{rate} GFLOP/s at N = {n}, by {runs}; {}", final_run(summary, work));
         return Figure::new(name, said, Tone::Strong);
     }
     match summary.top.first() {
@@ -46,6 +45,19 @@ pub(super) fn outcome(summary: &Summary, work: Work) -> Figure {
             Figure::new(name, format!("no score, only an estimate: {rate} GFLOP/s at N = {n}"), Tone::Doubt)
         }
         None => Figure::new(name, "no score: no trial has passed".to_owned(), Tone::Doubt),
+    }
+}
+
+/// What there is of a final run, where the best has no passed one.
+fn final_run(summary: &Summary, work: Work) -> String {
+    match &summary.final_run {
+        Some(row) if row.passed => "the final run was of the candidate chosen before".to_owned(),
+        Some(row) => {
+            let why = row.failure_detail.as_deref().and_then(|detail| detail.lines().next());
+            format!("the final run failed: {}", why.unwrap_or(row.outcome.name()))
+        }
+        None if work == Work::Over => "no final run".to_owned(),
+        None => "no final run yet".to_owned(),
     }
 }
 

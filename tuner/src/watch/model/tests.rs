@@ -11,6 +11,7 @@ use crate::record::session::Session;
 use crate::record::{Identity, Outcome, Prediction, Row};
 use crate::report::Summary;
 use crate::report::summary::tests::session;
+use crate::search::rounds::tests::with_rounds;
 use crate::watch::look::Tone;
 use crate::watch::reading::Running;
 
@@ -174,6 +175,18 @@ fn whole_runs_without_a_final_one_are_not_verified() {
     assert_eq!(outcome.value, "21.00 GFLOP/s at N = 1000, by 1 whole run; no final run yet");
     let none = WatchModel::new(&record_of(session(), Vec::new(), Work::AtWork)).outcome;
     assert_eq!(none.value, "no score: no trial has passed");
+}
+
+#[test]
+fn a_final_run_of_another_candidate_or_one_that_failed_is_told() {
+    let said = |rows: Vec<Row>| WatchModel::new(&record_of(session(), rows, Work::Over)).outcome.value;
+    let back = said(with_rounds(&[(10.0, 8.0, 9.0); 7]));
+    assert!(back.ends_with("; the final run was of the candidate chosen before"), "{back}");
+    let detail = Some("exit code 139\nmore lines".to_owned());
+    let last = Row { passed: false, failure_detail: detail, ..run(1, Identity::FINAL, 64, 0.0, None) };
+    let last = Row { outcome: Outcome::Crashed, rate_gflops: None, ..last };
+    let failed = said(vec![run(0, Identity::BASELINE, 128, 20.0, None), last]);
+    assert_eq!(failed, "20.00 GFLOP/s at N = 1000, by 1 whole run; the final run failed: exit code 139");
 }
 
 #[test]
