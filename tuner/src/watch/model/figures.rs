@@ -3,7 +3,6 @@
 use objectives::real::Extent;
 
 use crate::record::now::on_one_line;
-use crate::record::session::Session;
 use crate::report::sentences::{choice, estimated, final_by_estimate};
 use crate::report::{Comparison, Score, Summary, digits};
 use crate::watch::look::Tone;
@@ -62,7 +61,7 @@ fn final_run(summary: &Summary, work: Work) -> String {
 }
 
 /// The figures, the most important first.
-pub(super) fn figures(summary: &Summary, session: &Session, work: Work) -> Vec<Figure> {
+pub(super) fn figures(summary: &Summary, work: Work) -> Vec<Figure> {
     let plain = |name, value| Figure::new(name, value, Tone::Plain);
     let best_n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
     let estimate = summary.estimate.as_ref();
@@ -87,7 +86,7 @@ pub(super) fn figures(summary: &Summary, session: &Session, work: Work) -> Vec<F
     let same = estimate.filter(|estimate| Some(estimate.candidate.hpl.n) == best_n);
     figures.extend(same.map(|estimate| plain("Estimated", estimated(estimate))));
     figures.extend(summary.final_by_estimate.as_ref().map(|beside| plain("Final/est.", final_by_estimate(beside))));
-    figures.extend(session.left.as_ref().map(|left| plain("Left", left.to_string())));
+    figures.extend(summary.left().map(|left| plain("Left", left.to_string())));
     figures.extend(choice(summary).into_iter().map(|said| plain("Choice", said)));
     figures
 }

@@ -75,7 +75,7 @@ impl WatchModel {
             state: SessionState::new(record),
             clock: Clock::new(record),
             outcome: figures::outcome(summary, *work),
-            figures: figures::figures(summary, session, *work),
+            figures: figures::figures(summary, *work),
             curve,
             running: running.map(|running| TrialUnderWay::new(running, session)),
             trials,

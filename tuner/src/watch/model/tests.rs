@@ -6,6 +6,7 @@ use space::Share;
 
 use super::*;
 use crate::record::arbitrary::{row, windows};
+use crate::record::left::GainLeft;
 use crate::record::now::Now;
 use crate::record::session::Session;
 use crate::record::{Identity, Outcome, Prediction, Row};
@@ -187,6 +188,17 @@ fn a_final_run_of_another_candidate_or_one_that_failed_is_told() {
     let last = Row { outcome: Outcome::Crashed, rate_gflops: None, ..last };
     let failed = said(vec![run(0, Identity::BASELINE, 128, 20.0, None), last]);
     assert_eq!(failed, "20.00 GFLOP/s at N = 1000, by 1 whole run; the final run failed: exit code 139");
+}
+
+#[test]
+fn what_a_search_left_to_gain_is_told_of_its_choice_alone() {
+    let named = |rows: Vec<Row>| {
+        let left = Some(GainLeft { expected: 0.02, at_most: 0.05 });
+        let model = WatchModel::new(&record_of(Session { left, ..session() }, rows, Work::Over));
+        model.figures.iter().any(|figure| figure.name == "Left")
+    };
+    assert!(named(with_rounds(&[(10.0, 8.0, 12.0); 7])));
+    assert!(!named(with_rounds(&[(10.0, 8.0, 9.0); 7])), "the choice was taken back");
 }
 
 #[test]
