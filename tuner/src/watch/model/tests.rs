@@ -202,6 +202,14 @@ fn what_a_search_left_to_gain_is_told_of_its_choice_alone() {
 }
 
 #[test]
+fn nothing_is_said_of_this_host_where_runs_are_simulated() {
+    let simulated = Row { engine: Row::SIMULATED.into(), ..row(0) };
+    let machine = |rows: Vec<Row>| WatchModel::new(&record_of(session(), rows, Work::AtWork)).machine;
+    assert_eq!(machine(vec![simulated]), None);
+    assert!(machine(vec![row(0)]).is_some_and(|said| said.contains("clock 2.00 GHz")));
+}
+
+#[test]
 fn the_progress_of_an_engine_that_tells_it_comes_before_the_time() {
     let mut record = at_work();
     let running = record.running.as_mut().unwrap();
