@@ -97,8 +97,17 @@ impl Around {
     fn environment(&self) -> Advice {
         match &self.held {
             None => Advice::good("variables", "none that hold a BLAS back"),
-            Some(Held { named, cost, way_out, .. }) => {
-                Advice::change("variables", format!("the environment sets {named} for the BLAS"), way_out).worth(cost)
+            Some(held) => {
+                let Held { named, cost, way_out, .. } = held;
+                let found = format!("the environment sets {named} for the BLAS");
+                // Sessions take the built-in kernels where these are faster.
+                match held.better_gflops() {
+                    Some(better) if self.builtin_gflops.is_none_or(|builtin| better > builtin) => {
+                        Advice::change("variables", found, way_out).worth(cost)
+                    }
+                    Some(_) => Advice::fact("variables", format!("{found}; sessions take the built-in kernels")),
+                    None => Advice::fact("variables", format!("{found}: {cost}")),
+                }
             }
         }
     }
@@ -181,14 +190,28 @@ mod tests {
         assert!(line(&quiet, "BLAS").found.contains("builtin 52.0"));
         let held = Held {
             named: "OPENBLAS_CORETYPE=Prescott".into(),
-            cost: "10 with, 50 without".into(),
+            cost: "10 with, 60 without".into(),
             way_out: "env -u X".into(),
+            rates: Some((10.0, 60.0)),
         };
         let slow = vec!["core 1: 20.0 GFLOP/s, 60 % slower than the median".to_owned()];
         let bad = Around { held: Some(held), cores: Some(("pre-flight: 2 cores".into(), slow)), ..quiet.clone() };
         let variables = line(&bad, "variables");
-        assert_eq!((variables.state, variables.worth.as_deref()), (CheckState::Change, Some("10 with, 50 without")));
+        assert_eq!((variables.state, variables.worth.as_deref()), (CheckState::Change, Some("10 with, 60 without")));
         assert!(line(&bad, "cores now").found.contains("core 1: 20.0"));
+    }
+
+    #[test]
+    fn variables_are_to_change_where_sessions_would_be_faster_without() {
+        let state = |rates: Option<(f64, f64)>, builtin_gflops: Option<f64>| {
+            let held = Held { named: "X=1".into(), cost: "so much".into(), way_out: "env -u X".into(), rates };
+            line(&Around { held: Some(held), builtin_gflops, ..Around::default() }, "variables").state
+        };
+        let slow = Some((40.0, 60.0));
+        assert_eq!([Some(52.0), None].map(|builtin| state(slow, builtin)), [CheckState::Change; 2]);
+        assert_eq!(state(slow, Some(70.0)), CheckState::Fact, "the built-in kernels are faster");
+        assert_eq!(state(Some((60.0, 40.0)), Some(52.0)), CheckState::Fact, "they help");
+        assert_eq!([Some((60.0, 61.0)), None].map(|rates| state(rates, Some(52.0))), [CheckState::Fact; 2]);
     }
 
     #[test]
