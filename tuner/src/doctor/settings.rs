@@ -59,15 +59,16 @@ fn cores(host: &HostFacts) -> Advice {
 fn quota(host: &HostFacts) -> Advice {
     let Some(quota) = host.cpu_quota else { return Advice::good("CPU quota", "none") };
     let cores = host.cores_allowed.len();
-    let found = format!("the cgroup allows {quota:.2} CPUs, so that {cores} of {} are used", host.cpus_allowed);
-    // Threads are on cores, of which there may be fewer than logical CPUs.
-    if quota >= host.cpus_allowed as f64 || cores < quota.floor() as usize {
+    let all = host.cores_physical.max(cores);
+    let found = format!("the cgroup allows {quota:.2} CPUs, so that {cores} of {all} cores are used");
+    // Runs have one thread on a core, of which there may be fewer than logical CPUs.
+    if quota.floor() as usize >= all {
         return Advice::good("CPU quota", found);
     }
     let more = "give the container or job more CPUs: docker run --cpus, cpu limits of a pod, cpu.max of the cgroup";
-    let share = host.cpus_allowed as f64 / cores as f64;
+    let share = all as f64 / cores as f64;
     let advice = Advice::change("CPU quota", found, more);
-    if share > 1.0 { advice.worth(format!("{share:.1} times the logical CPUs")) } else { advice }
+    if share > 1.0 { advice.worth(format!("{share:.1} times the cores")) } else { advice }
 }
 
 fn governor(facts: &Facts) -> Option<Advice> {
@@ -306,8 +307,28 @@ mod tests {
     fn a_quota_of_one_cpu_says_what_is_left() {
         let lines = with(&[("sys/fs/cgroup/job/cpu.max", "100000 100000\n")]);
         let advice = lines.iter().find(|advice| advice.topic == "CPU quota").unwrap();
-        assert!(advice.found.contains("1.00 CPUs, so that 1 of 2 are used"), "{advice:?}");
-        assert_eq!(advice.worth.as_deref(), Some("2.0 times the logical CPUs"));
+        assert!(advice.found.contains("1.00 CPUs, so that 1 of 2 cores are used"), "{advice:?}");
+        assert_eq!(advice.worth.as_deref(), Some("2.0 times the cores"));
+    }
+
+    #[test]
+    fn a_quota_that_leaves_a_thread_for_each_core_is_good() {
+        let path = |cpu: usize| format!("sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list");
+        let siblings = |cpu: usize| format!("{},{}\n", cpu % 4, cpu % 4 + 4);
+        let cores: Vec<(String, String)> = (0..8).map(|cpu| (path(cpu), siblings(cpu))).collect();
+        let quota = |quota: &str| {
+            let mut files: Vec<(&str, &str)> =
+                cores.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            files.push(("proc/thread-self/status", "Name: x\nCpus_allowed_list:\t0-7\n"));
+            files.push(("sys/fs/cgroup/job/cpu.max", quota));
+            with(&files).into_iter().find(|advice| advice.topic == "CPU quota").unwrap()
+        };
+        let four = quota("400000 100000\n");
+        assert_eq!((four.state, four.worth.as_deref()), (CheckState::Good, None), "{four:?}");
+        assert!(four.found.contains("4.00 CPUs, so that 4 of 4 cores are used"), "{four:?}");
+        let two = quota("250000 100000\n");
+        assert_eq!((two.state, two.worth.as_deref()), (CheckState::Change, Some("2.0 times the cores")));
+        assert!(two.found.contains("2.50 CPUs, so that 2 of 4 cores are used"), "{two:?}");
     }
 
     #[test]

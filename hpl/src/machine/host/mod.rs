@@ -36,6 +36,9 @@ pub struct HostFacts {
     /// Logical CPUs to run on, one per physical core, ordered by socket and cache. Limited by the affinity mask and the
     /// cgroup's CPU quota; at least one.
     pub cores_allowed: Vec<usize>,
+    /// Physical cores of the logical CPUs that the affinity mask allows, whatever the quota; 0 where that is not known.
+    #[serde(default)]
+    pub cores_physical: usize,
     /// Logical CPUs that the affinity mask allows, of those that are online.
     pub cpus_allowed: usize,
     /// CPU quota of the cgroup, in CPUs.
@@ -123,7 +126,9 @@ pub fn facts_below(root: &Path) -> HostFacts {
     let meminfo = read("proc/meminfo").unwrap_or_default();
     let group = cgroup::limits(root);
     let cpus = allowed_cpus(root);
-    let cores_allowed = cores::within_quota(cores::physical(&cpus, topology), group.cpu_quota);
+    let physical = cores::physical(&cpus, topology);
+    let cores_physical = physical.len();
+    let cores_allowed = cores::within_quota(physical, group.cpu_quota);
     let nodes = memory_nodes::allowed(root);
     let total = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
     let memory_total_bytes = nodes.map_or(total, |nodes| nodes.total_bytes.min(total));
@@ -140,6 +145,7 @@ pub fn facts_below(root: &Path) -> HostFacts {
         cpu_vendor: parse::field(&cpuinfo, "vendor_id").filter(|vendor| !vendor.is_empty()).map(str::to_owned),
         cpu_flags: parse::field(&cpuinfo, "flags").unwrap_or("").split_whitespace().map(str::to_owned).collect(),
         cores_sharing: cores::sharing(&cores_allowed, topology),
+        cores_physical,
         cpus_allowed: cpus.len(),
         cpu_quota: group.cpu_quota,
         memory_total_bytes,
