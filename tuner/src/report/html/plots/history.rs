@@ -123,7 +123,7 @@ impl Band {
 fn still(summary: &Summary, trials: &[SearchTrial<'_>], line: Vec<(f64, f64)>) -> Plot<'static> {
     let points = thinned(trials, MOST_DOTS)
         .into_iter()
-        .map(|trial| Mark::of(trial.row, trial.row.trial as f64, trial.rate_gflops, trial.kind.name()));
+        .map(|trial| Mark::of(trial.row, (trial.row.trial as f64, trial.rate_gflops), "GFLOP/s", trial.kind.name()));
     let y_name = rate_name(summary);
     Plot { x_name: "trial", y_name, description: "Rates trial by trial", points: points.collect(), line }
 }

@@ -21,10 +21,9 @@ pub(super) fn pareto(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option<In
         "name": "not beaten in both, by medians", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip",
         "line": { "color": "--soft", "width": 1.5, "dash": "dash" },
     });
-    let marks = thinned(trials, MOST_DOTS).into_iter().filter_map(|trial| {
-        let (x, y) = place(trial)?;
-        Some(Mark::of(trial.row, x, y, trial.kind.name()))
-    });
+    let marks = thinned(trials, MOST_DOTS)
+        .into_iter()
+        .filter_map(|trial| Some(Mark::of(trial.row, place(trial)?, "GFLOPS/W", trial.kind.name())));
     let description = "Efficiency against speed";
     let still = Plot { x_name: X_NAME, y_name: Y_NAME, description, points: marks.collect(), line: front };
     Some(InteractivePlot {
@@ -59,6 +58,8 @@ mod tests {
         assert_eq!((&plot.traces[0]["x"], &plot.traces[0]["y"]), (&json!([22.0, 21.0]), &json!([0.2, 0.3])));
         let shown: usize = plot.traces[1..].iter().map(|trace| trace["x"].as_array().unwrap().len()).sum();
         assert_eq!(shown, 3);
+        let still = &plot.still.0;
+        assert!(still.contains(" GFLOPS/W, NB 72") && !still.contains(" GFLOP/s, NB"), "{still}");
         let rows = [run(0, 20.0, None)];
         let summary = Summary::new(&session(), &rows);
         assert!(pareto(&summary, &search_trials(&summary, &rows)).is_none());

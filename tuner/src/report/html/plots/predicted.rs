@@ -22,10 +22,9 @@ pub(super) fn predicted(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option
         "name": "equal", "mode": "lines", "x": ends, "y": ends, "hoverinfo": "skip",
         "line": { "color": "--soft", "width": 1.5, "dash": "dash" },
     });
-    let marks = thinned(trials, MOST_DOTS).into_iter().filter_map(|trial| {
-        let (x, y) = place(trial)?;
-        Some(Mark::of(trial.row, x, y, trial.kind.name()))
-    });
+    let marks = thinned(trials, MOST_DOTS)
+        .into_iter()
+        .filter_map(|trial| Some(Mark::of(trial.row, place(trial)?, "GFLOP/s", trial.kind.name())));
     let (x_name, y_name) = ("predicted, GFLOP/s", rate_name(summary));
     let line = ends.map(|end| (end, end)).to_vec();
     let still = Plot { x_name, y_name, description: "Measured against predicted rates", points: marks.collect(), line };

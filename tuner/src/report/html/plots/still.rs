@@ -33,10 +33,10 @@ const SIZE: (f64, f64) = (560.0, 340.0);
 const FRAME: Frame = Frame { left: 62.0, right: SIZE.0 - 14.0, top: 12.0, bottom: SIZE.1 - 48.0 };
 
 impl Mark {
-    /// The dot of a trial.
-    pub(super) fn of(row: &Row, x: f64, y: f64, class: &'static str) -> Self {
-        let (rate, Row { trial, nb, p, q, threads, .. }) = (digits(y), row);
-        Self { x, y, class, title: format!("trial {trial}: {rate} GFLOP/s, NB {nb} {p}×{q}, {threads} threads") }
+    /// The dot of a trial at a place whose height is in this unit.
+    pub(super) fn of(row: &Row, (x, y): (f64, f64), unit: &str, class: &'static str) -> Self {
+        let (height, Row { trial, nb, p, q, threads, .. }) = (digits(y), row);
+        Self { x, y, class, title: format!("trial {trial}: {height} {unit}, NB {nb} {p}×{q}, {threads} threads") }
     }
 }
 
