@@ -172,7 +172,7 @@ impl<'a> Playing<'a> {
             world,
             places: LandscapeDomain::new(landscape),
             usual,
-            gflops: rate_gflops(N, cost::solve_s(RUN_S)) / world.rate(usual),
+            gflops: rate_gflops(N, cost::solve_s(RUN_S)) / usual_rate(landscape),
             total_s: run_times * RUN_S,
             spent_s: 0.0,
             session,
@@ -278,6 +278,13 @@ pub fn usual(landscape: &Landscape) -> usize {
     passing.into_iter().min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(0)
 }
 
+/// The rate of that point as it was recorded, which a seed may have crash; of the fastest one where its own runs have all failed.
+pub fn usual_rate(landscape: &Landscape) -> f64 {
+    let rate = |at: usize| landscape.truth(at).map(|value| landscape.rate(value));
+    let fastest = || (0..landscape.len()).filter_map(rate).fold(0.0, f64::max);
+    rate(usual(landscape)).unwrap_or_else(fastest)
+}
+
 fn measured(rate_gflops: f64, wall_s: f64) -> Measurement {
     Measurement {
         rate_gflops,
@@ -329,6 +336,22 @@ mod tests {
         let drawn = draw(&world, 4.0, 1);
         assert!(drawn.trials > 2 && drawn.trials < landscape.len(), "{drawn:?}");
         assert!(world.rate(drawn.declared.unwrap()) > 0.0 && drawn.ratio.is_none());
+    }
+
+    #[test]
+    fn a_usual_point_that_crashes_leaves_the_pace_as_it_was_recorded() {
+        let landscape = hill(0);
+        let at = usual(&landscape);
+        let crashing = |seed: u64| (seed, SeededLandscape::new(&landscape, Scenario { crash: 0.3, ..steady() }, seed));
+        let (seed, world) = (0..100).map(crashing).find(|(_, world)| world.truth(at).is_none()).unwrap();
+        let still = SeededLandscape::new(&landscape, steady(), seed);
+        let pace = |world: &SeededLandscape<'_>| Playing::new(world, 10.0, seed).gflops;
+        assert!(pace(&world).is_finite() && pace(&world) == pace(&still), "{}", pace(&world));
+        let played = draw(&world, 4.0, seed);
+        assert!((1..landscape.len()).contains(&played.trials), "{played:?}");
+        // A description may name a point whose runs have all failed.
+        let failing = Landscape { usual: Some(23), ..hill(1) };
+        assert!(failing.truth(23).is_none() && usual_rate(&failing) > 0.0);
     }
 
     #[test]

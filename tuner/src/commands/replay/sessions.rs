@@ -7,7 +7,7 @@ use crate::cli::replay::ReplayArgs;
 use crate::exit::bad_input;
 use crate::replay::landscape::Landscape;
 use crate::replay::score::percentile;
-use crate::replay::session::{Played, draw, play, usual};
+use crate::replay::session::{Played, draw, play, usual_rate};
 use crate::replay::world::{Scenario, SeededLandscape};
 use crate::search::progress::Progress;
 use crate::search::strategy;
@@ -30,7 +30,7 @@ struct SessionScore {
     /// True relative distance of the declared best from the best, mean and 95th percentile; 1 where nothing is declared.
     regret_mean: f64,
     regret_p95: f64,
-    /// True rate of the declared best by that of the usual point, mean.
+    /// True rate of the declared best by that of the usual point as it was recorded, mean.
     best_by_usual: f64,
     /// Sessions whose declared best is truly slower than the usual point.
     slower: usize,
@@ -94,8 +94,7 @@ fn score(tool: &str, budget_runs: u32, played: &[(SeededLandscape<'_>, Played)])
         played.iter().map(|(world, played)| value(world, played)).sum::<f64>() / played.len() as f64
     };
     let rate = |world: &SeededLandscape<'_>, played: &Played| played.declared.map_or(0.0, |at| world.rate(at));
-    let by_usual =
-        |world: &SeededLandscape<'_>, played: &Played| rate(world, played) / world.rate(usual(world.landscape()));
+    let by_usual = |world: &SeededLandscape<'_>, played: &Played| rate(world, played) / usual_rate(world.landscape());
     let mut regrets: Vec<f64> = played.iter().map(|(world, played)| 1.0 - rate(world, played) / world.best()).collect();
     let intervals = played.iter().filter_map(|(world, played)| {
         let [low, high] = played.ratio.as_ref()?.interval?;
