@@ -94,6 +94,22 @@ fn a_report_writes_nothing_beside_a_session_at_work() {
 }
 
 #[test]
+fn the_words_of_a_received_folder_do_not_control_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = received(home.path());
+    let toml = folder.join("session.toml");
+    let clears = "\u{1b}[2Jn1".to_owned();
+    let session = Session::load(&toml).unwrap();
+    Session { name: clears.clone(), lost: vec![clears], ..session }.save(&toml).unwrap();
+    let path = folder.to_str().unwrap();
+    let (report, watch) = (tune(["report", path]), tune(["watch", "--once", path]));
+    assert!(out(&report).contains("\u{fffd}[2Jn1") && out(&watch).contains("[2Jn1"), "{}{}", out(&report), err(&watch));
+    for text in [out(&report), err(&report), out(&watch), err(&watch)] {
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+}
+
+#[test]
 fn a_batch_script_overwrites_nothing() {
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("thesis.tex");

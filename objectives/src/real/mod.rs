@@ -44,4 +44,4 @@ pub use record::{EndedBy, GuardRecord, GuardRecordError};
 pub use running::Running;
 pub use runs::RealRuns;
 pub use verdict::RESULT;
-pub use words::{quoted, telling_lines};
+pub use words::{printable, quoted, telling_lines};

@@ -1,5 +1,6 @@
 //! Quoting of commands and cleaning of output: any bytes become readable words.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -22,6 +23,20 @@ fn quote(word: &OsStr) -> String {
             format!("$'{}'", escaped.collect::<String>())
         }
     }
+}
+
+/// A text without the control characters that could control the user's terminal: line feeds stay, tabs become spaces, and others `�`.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let shown = |sign: char| match sign {
+        '\n' => '\n',
+        '\t' => ' ',
+        sign if sign.is_control() => char::REPLACEMENT_CHARACTER,
+        sign => sign,
+    };
+    if text.chars().all(|sign| shown(sign) == sign) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// Characters of a line that are shown, at most.
@@ -74,6 +89,12 @@ mod tests {
         let out = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
         let expected: Vec<u8> = words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
         assert_eq!(out.stdout, expected, "{line}");
+    }
+
+    #[test]
+    fn nothing_printable_controls_a_terminal() {
+        assert_eq!(printable("a\x1b[2J\u{9b}31m\x7f\r\n\tb"), "a\u{fffd}[2J\u{fffd}31m\u{fffd}\u{fffd}\n b");
+        assert!(matches!(printable("1×2 ± 3\n"), Cow::Borrowed("1×2 ± 3\n")));
     }
 
     #[test]

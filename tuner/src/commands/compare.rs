@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use objectives::real::printable;
+
 use crate::cli::compare::CompareArgs;
 use crate::compare::report::Report;
 use crate::compare::sides::{NoSides, sides};
@@ -26,7 +28,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
     };
     let report =
         Report::new(&side_a, &side_b, args.tolerance).ok_or_else(|| bad_input("no run of a side has passed"))?;
-    let said = if args.json { report.json()? } else { text(&report) };
+    let said = if args.json { report.json()? } else { printable(&text(&report)).into_owned() };
     let mut out = std::io::stdout().lock();
     out.write_all(said.as_bytes())?;
     out.flush()?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use jiff::Timestamp;
 
-use objectives::real::{RealRuns, RunSpec};
+use objectives::real::{RealRuns, RunSpec, printable};
 use space::result::PhaseTime;
 
 use crate::cli::ReportArgs;
@@ -104,13 +104,14 @@ pub fn publish(
         out.write_all(summary.json()?.as_bytes())?;
     } else {
         let width = terminal_columns();
-        out.write_all(table::summary(&summary, width).as_bytes())?;
+        // The folder may be of somebody else.
+        out.write_all(printable(&table::summary(&summary, width)).as_bytes())?;
         if exports.is_some() && written.is_ok() && files == Files::Written {
             writeln!(out, "\nResults in {}: HPL.dat, run.sh, report.html", folder.root().display())?;
         }
         writeln!(out)?;
         for sentence in &summary.closing {
-            writeln!(out, "{}", folded(sentence, width, 6))?;
+            writeln!(out, "{}", printable(&folded(sentence, width, 6)))?;
         }
     }
     out.flush()?;

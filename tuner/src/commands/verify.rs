@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use objectives::real::printable;
+
 use crate::cli::pack::VerifyArgs;
 use crate::exit;
 use crate::pack::verify::verify as look;
@@ -15,7 +17,7 @@ pub fn verify(args: &VerifyArgs) -> anyhow::Result<u8> {
     let checked = look(&args.folder, &Decoder::child()?)?;
     let mut out = std::io::stdout().lock();
     for finding in &checked.findings {
-        writeln!(out, "{finding}")?;
+        writeln!(out, "{}", printable(&finding.to_string()))?;
     }
     let holds = checked.findings.is_empty();
     if !args.quiet {

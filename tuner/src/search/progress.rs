@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use objectives::real::printable;
 
 use crate::record::now::human;
 
@@ -108,7 +109,7 @@ impl Progress {
     }
 }
 
-/// Prints a line on standard error. A closed standard error must not end a session.
+/// Prints a line on standard error, which may have words of files of others. A closed standard error must not end a session.
 pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }

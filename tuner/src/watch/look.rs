@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use objectives::real::printable;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier, Style};
 
@@ -64,10 +65,11 @@ impl Look {
         if self.colour { style.fg(color) } else { style }
     }
 
-    /// A text in the signs that there are.
+    /// A text in the signs that there are, without any that control the terminal.
     pub fn text(self, text: &str) -> Cow<'_, str> {
+        let text = printable(text);
         if !self.ascii || text.is_ascii() {
-            return Cow::Borrowed(text);
+            return text;
         }
         let mut plain = String::with_capacity(text.len());
         for sign in text.chars() {
@@ -148,5 +150,11 @@ mod tests {
         let look = Look { colour: false, ascii: true };
         assert_eq!(look.text("1×2 ± 3 … 4 ÷ 5"), "1x2 +- 3 ... 4 / 5");
         assert!(look.text("naïve – ⣿").is_ascii());
+    }
+
+    #[test]
+    fn no_text_controls_the_terminal() {
+        let shown = [false, true].map(|ascii| Look { colour: true, ascii }.text("n1\x1b[2J").into_owned());
+        assert_eq!(shown, ["n1\u{fffd}[2J", "n1?[2J"]);
     }
 }
