@@ -126,6 +126,8 @@ fn impossible_weights_are_named() {
     weights(&["--speeds", "0,0,0,0"], &["all speeds are 0"]);
     weights(&["--p", "3"], &["P=3 Q=1", "4"]);
     weights(&["--n", "10000000"], &["lower N to 167332"]);
+    weights(&["--n", "192"], &["--n 192", "NB = 192", "lower --nb"]);
+    weights(&["--nb", "1000000"], &["--nb 1000000", "lack memory"]);
     weights(&["--ranks", "1000"], &["--ranks 1000", "80 cores"]);
     refused(&["weights", "--machine", "no-such"], &["no-such", "isabella-hpc1"]);
     let bare = file(folder.path(), "bare.toml", &FOUR.replace("peak_gflops = 35.2\n", ""));

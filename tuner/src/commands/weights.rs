@@ -30,7 +30,16 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     let machine = input::load(name(args))?;
     let cluster = cluster(args, &machine)?;
     let request = request(args, &cluster);
+    if let Some(wrong) = single_block(request.n, request.nb) {
+        return Err(bad_input(wrong));
+    }
     let advices = Method::ALL.map(|method| (method, advise(&cluster, &AdviceRequest { method, ..request })));
+    if advices.iter().any(|(_, advice)| advice.as_ref().is_ok_and(|advice| advice.n <= request.nb)) {
+        let nb = request.nb;
+        return Err(bad_input(format!(
+            "--nb {nb}: N must be well above NB, for which the nodes lack memory; lower --nb"
+        )));
+    }
     let timeline = by_timeline(&machine, &cluster, request.nb);
     let timeline = timeline.as_ref().map(|timeline| timeline as &dyn Fn(&Advice) -> f64);
     let comparison = MethodComparison { cluster: &cluster, request: &request, advices: &advices, timeline };
@@ -62,6 +71,14 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// What is wrong with an N of a single block: it has no updates, whose work is shared, and would take no time.
+fn single_block(n: Option<usize>, nb: usize) -> Option<String> {
+    let n = n.filter(|n| *n <= nb)?;
+    Some(format!(
+        "--n {n}: N must be above NB = {nb}, as a single block has no updates to share; raise --n or lower --nb"
+    ))
 }
 
 /// What `--machine` says; without `--measure` it is there.
@@ -199,4 +216,16 @@ fn hosts(machine: &Machine, cluster: &Cluster, advice: &Advice, ranks: usize) ->
         if group.count == 1 { name } else { format!("{name}-{}", i + 1) }
     };
     Ok(single().zip(counts).map(|(node, count)| format!("{} slots={count}\n", host(node))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_of_a_single_block_is_refused() {
+        let wrong = single_block(Some(192), 192).unwrap();
+        assert!(wrong.contains("--n 192") && wrong.contains("NB = 192") && wrong.contains("lower --nb"), "{wrong}");
+        assert_eq!([Some(193), None].map(|n| single_block(n, 192)), [None, None]);
+    }
 }
