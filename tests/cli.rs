@@ -191,3 +191,14 @@ fn descriptions_of_machines_that_nobody_has_are_named() {
 fn nodes_outside_of_a_job_need_a_launcher() {
     refused(["--budget", "30s", "--nodes", "2"], 2, &["--launcher", "--sbatch"]);
 }
+
+/// The host where a script is written may have few cores.
+#[test]
+fn a_script_for_a_larger_node_is_written_on_a_small_one() {
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("job.sh");
+    let output = tune(["--budget", "1h", "--ranks", "64", "--threads", "16", "--sbatch", script.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = std::fs::read_to_string(script).unwrap();
+    assert!(text.contains("--cpus-per-task=1024"), "{text}");
+}

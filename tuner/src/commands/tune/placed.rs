@@ -109,7 +109,7 @@ pub(super) fn placed(
                     return Ok(PlacedEngine::unplaced(engine));
                 }
                 (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
-                    let nodes = nodes::granted(job, &hpl::machine::host::facts());
+                    let nodes = with_accelerators(nodes::granted(job, &hpl::machine::host::facts()), machine);
                     let said: Vec<String> = nodes.iter().map(words).collect();
                     say(&format!(
                         "{job}: {} (as granted to the job, else as this node; describe them with --machine if that is wrong)",
@@ -135,9 +135,17 @@ fn reaches_nodes(foreign: &Foreign) -> bool {
 /// A group of nodes in words.
 fn words(group: &Node) -> String {
     let gib = group.memory_bytes as f64 / f64::from(1 << 30);
-    let [nodes, cores] = [("node", group.count), ("core", group.cores)]
+    let places = group.accelerators.map_or(("core", group.cores), |count| ("accelerator", count));
+    let [nodes, places] = [("node", group.count), places]
         .map(|(what, count)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
-    format!("{nodes} of {cores} and {gib:.1} GiB")
+    format!("{nodes} of {places} and {gib:.1} GiB")
+}
+
+/// The nodes with the accelerators of `here`, the description of this one, where it has some.
+fn with_accelerators(nodes: Vec<Node>, here: Option<&Machine>) -> Vec<Node> {
+    let own = here.and_then(|machine| machine.nodes.first()).filter(|node| node.accelerators.is_some());
+    let Some(&Node { accelerators, memory_bytes, reserved_bytes, .. }) = own else { return nodes };
+    nodes.into_iter().map(|node| Node { accelerators, memory_bytes, reserved_bytes, ..node }).collect()
 }
 
 /// Makes sure that what is measured here is a node of `job`.
@@ -176,4 +184,22 @@ pub(super) fn on_simulated(cluster: &SimulatedCluster, program: &Path) -> Placed
     let node = cluster.node().clone();
     let job = MpiJob { most_threads: Some(node.cores), ..MpiJob::new("none", program.to_owned()) };
     PlacedEngine { engine: Engine::Launched(job), nodes: vec![node], hosts: cluster.hosts(), spares: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn granted_nodes_have_the_accelerators_of_this_one() {
+        let granted =
+            Node { name: "node 1…node 2".to_owned(), count: 2, cores: 64, memory_bytes: 1 << 40, ..Node::default() };
+        let own = Node { accelerators: Some(4), memory_bytes: 320 << 30, reserved_bytes: 16 << 30, ..Node::default() };
+        let here = Machine { nodes: vec![own], ..Machine::default() };
+        let with = with_accelerators(vec![granted.clone()], Some(&here));
+        assert_eq!((with[0].count, with[0].accelerators, with[0].memory_bytes), (2, Some(4), 320 << 30));
+        assert_eq!(words(&with[0]), "2 nodes of 4 accelerators and 320.0 GiB");
+        assert_eq!(with_accelerators(vec![granted.clone()], None), [granted.clone()]);
+        assert_eq!(words(&granted), "2 nodes of 64 cores and 1024.0 GiB");
+    }
 }

@@ -172,7 +172,8 @@ fn elsewhere(here: Here, machine: Option<&Machine>, nodes: Option<u64>, wanted: 
     let described = machine.into_iter().flat_map(|machine| &machine.nodes).map(|node| node.cores);
     let cores = described.fold(here.cores, usize::max);
     let nodes = nodes.map_or(1, |nodes| nodes as usize);
-    let cores = cores.saturating_mul(nodes).max(if nodes > 1 { wanted.places() } else { 0 });
+    let fit = if nodes > 1 || machine.is_none() { wanted.places() } else { 0 };
+    let cores = cores.saturating_mul(nodes).max(fit);
     Here { cores, memory_bytes: u64::MAX }
 }
 
