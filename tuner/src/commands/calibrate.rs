@@ -9,10 +9,11 @@ use space::domain::largest_n;
 use crate::cli::CalibrateArgs;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
+use crate::search::budget::LONGEST_CALIBRATION_S;
 use crate::search::progress::Progress;
 
 /// Shortest and longest calibration in seconds.
-const LIMITS_S: std::ops::RangeInclusive<f64> = 2.0..=60.0;
+const LIMITS_S: std::ops::RangeInclusive<f64> = 2.0..=LONGEST_CALIBRATION_S;
 
 /// Measures this machine and writes what was found; warnings go to standard error.
 ///

@@ -11,8 +11,8 @@ pub const CLOSING_S: f64 = 0.3;
 /// Share of the budget that calibration may take.
 const CALIBRATION_SHARE: f64 = 0.1;
 
-/// Longest calibration in seconds.
-const CALIBRATION_LIMIT_S: f64 = 60.0;
+/// Longest calibration in seconds: what `hpl-tune calibrate` takes as its `--budget` at most.
+pub const LONGEST_CALIBRATION_S: f64 = 60.0;
 
 /// A running budget. Time that passed before a kill counts, downtime does not.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl Budget {
 
     /// Seconds that a calibration may take: at most a tenth of the budget and a minute.
     pub fn calibration_s(&self) -> f64 {
-        (self.total_s * CALIBRATION_SHARE).min(CALIBRATION_LIMIT_S)
+        (self.total_s * CALIBRATION_SHARE).min(LONGEST_CALIBRATION_S)
     }
 
     /// Wall-clock seconds that one run at the target N may take: 1/60 of the budget, so that six pairs take less than a quarter

@@ -16,7 +16,7 @@ use space::KernelChoice;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::store::Store;
-use crate::search::budget::Budget;
+use crate::search::budget::{Budget, LONGEST_CALIBRATION_S};
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::Progress;
 
@@ -42,8 +42,8 @@ pub fn in_child(
     progress.phase("calibrating");
     let folder = store.folder().calibration();
     std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
-    let mut seconds = budget.calibration_s();
-    loop {
+    let mut first = None;
+    for seconds in tries_s(budget.calibration_s()) {
         let mut child = start(program, kernels, out, &folder, seconds)?;
         if !wait(&mut child, &folder, store, budget, progress, interrupt)? {
             return Ok(false);
@@ -54,19 +54,33 @@ pub fn in_child(
             return Ok(true);
         }
         let exit = GuardRecord::read(&folder).ok().and_then(|record| record.exit);
-        // A busy or large machine may need more than its share of a small budget; that is worth two more tries.
-        if exit == Some(Exit::Code(i32::from(exit::BAD_INPUT))) && seconds < 3.0 * budget.calibration_s() {
-            seconds *= 2.0;
-            continue;
+        let refused = exit == Some(Exit::Code(i32::from(exit::BAD_INPUT)));
+        // What the first try said is why there were others.
+        first.get_or_insert((exit, said));
+        if !refused {
+            break;
         }
-        let advice = "raise --budget, name the kernels with --blas builtin, or give rates with --machine";
-        // What the calibration refused is as its user asked; it says so itself.
-        let said = said.trim().trim_start_matches("hpl-tune: ");
-        return Err(match exit {
-            Some(Exit::Code(code)) if code == i32::from(exit::BAD_INPUT) => bad_input(format!("{said}; {advice}")),
-            Some(exit) => anyhow!("the calibration {exit}: {said}; {advice}"),
-            None => anyhow!("the calibration left no record: {said}; {advice}"),
-        });
+    }
+    let (exit, said) = first.unwrap_or_default();
+    Err(failed(exit, &said))
+}
+
+/// Seconds of each try, of which the first may take `first_s`: a busy or large machine may need more than its share of a small budget,
+/// which is worth two more tries of twice the time each. The longest calibration is made once more, as what was in its way may be gone.
+fn tries_s(first_s: f64) -> impl Iterator<Item = f64> {
+    let tries = if first_s < LONGEST_CALIBRATION_S { 3 } else { 2 };
+    [1.0, 2.0, 4.0].into_iter().take(tries).map(move |times| (times * first_s).min(LONGEST_CALIBRATION_S))
+}
+
+/// Why there is no calibration, by how the child ended and what it `said`.
+fn failed(exit: Option<Exit>, said: &str) -> anyhow::Error {
+    let advice = "raise --budget, name the kernels with --blas builtin, or give rates with --machine";
+    // What the calibration refused is as its user asked; it says so itself.
+    let said = said.trim().trim_start_matches("hpl-tune: ");
+    match exit {
+        Some(Exit::Code(code)) if code == i32::from(exit::BAD_INPUT) => bad_input(format!("{said}; {advice}")),
+        Some(exit) => anyhow!("the calibration {exit}: {said}; {advice}"),
+        None => anyhow!("the calibration left no record: {said}; {advice}"),
     }
 }
 
@@ -110,4 +124,26 @@ fn wait(
         std::thread::sleep(POLL);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_calibration_takes_no_longer_than_the_longest() {
+        let tries = |first_s| tries_s(first_s).collect::<Vec<_>>();
+        assert_eq!(tries(12.0), [12.0, 24.0, 48.0]);
+        assert_eq!(tries(40.0), [40.0, 60.0, 60.0]);
+        assert_eq!(tries(LONGEST_CALIBRATION_S), [60.0, 60.0]);
+    }
+
+    #[test]
+    fn a_refusal_is_told_as_the_calibration_said_it() {
+        let refused = Some(Exit::Code(i32::from(exit::BAD_INPUT)));
+        let error = failed(refused, "hpl-tune: calibration: 6.0 s are too short\n");
+        assert!(error.to_string().starts_with("calibration: 6.0 s are too short; raise --budget"), "{error}");
+        assert_eq!(exit::code(&error), exit::BAD_INPUT);
+        assert!(failed(None, "").to_string().contains("left no record"));
+    }
 }
