@@ -55,7 +55,7 @@ pub enum PairTimes {
 #[derive(Debug)]
 pub struct Predictor {
     rates: RateTable,
-    /// Layers between ranks, innermost first.
+    /// Layers between ranks, of one thread each, innermost first.
     layers: Vec<McLayer>,
     /// Seconds per word that a rank streams from its memory; 0 when the description has no such layer.
     memory_s_per_word: f64,
@@ -236,7 +236,7 @@ impl Predictor {
         let key = StepsKey::new(c);
         let mut warnings = self.rates.warnings(key.threads, &CandidateSteps::new(&key).largest());
         let ranks = key.p * key.q;
-        if ranks > 1 && self.layers.iter().all(|layer| layer.ranks < ranks) {
+        if ranks > 1 && self.layers(&key).iter().all(|layer| layer.ranks < ranks) {
             warnings.push(format!("no [[layer]] joins {ranks} ranks; the outermost one is used for all of them"));
         }
         if ranks * key.threads > self.cores {
@@ -254,8 +254,14 @@ impl Predictor {
     fn terms(&self, key: &StepsKey) -> Terms {
         let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
         let kernels = self.rates.at(key.threads, key.nb as f64, shared.max(1.0));
-        let messages = Messages::new(&self.layers, key, Self::UPDATE_COEFFICIENT);
+        let messages = Messages::new(&self.layers(key), key, Self::UPDATE_COEFFICIENT);
         CandidateSteps::new(key).terms(&kernels, &messages, self.memory_s_per_word)
+    }
+
+    /// The layers with the ranks of a run that a unit of each joins: those of the description are of one thread.
+    fn layers(&self, key: &StepsKey) -> Vec<McLayer> {
+        let joined = |ranks: usize| (ranks / key.threads.max(1)).max(1);
+        self.layers.iter().map(|layer| McLayer { ranks: joined(layer.ranks), ..layer.clone() }).collect()
     }
 }
 

@@ -70,14 +70,19 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// `coefficient` multiplies the words of the row exchange.
+    /// `layers` are in ranks of this run; `coefficient` multiplies the words of the row exchange.
     pub(super) fn new(layers: &[McLayer], key: &StepsKey, coefficient: f64) -> Self {
         let grid = Problem::new(key.n, key.nb, key.p, key.q);
         let ranks = key.p * key.q;
         let spanning = layers.iter().position(|layer| layer.ranks >= ranks).unwrap_or(layers.len().saturating_sub(1));
         let mut messages = Self { log_p: grid.log_p(), p: grid.p, ..Self::default() };
         for (index, layer) in layers.iter().enumerate().take(spanning + 1) {
-            let (p, q) = if index == spanning { (grid.p, grid.q) } else { inner_grid(layer.ranks, &grid) };
+            let joined = if index == spanning { ranks } else { layer.ranks };
+            // Within a process no message is sent.
+            if joined == 1 {
+                continue;
+            }
+            let (p, q) = if index == spanning { (grid.p, grid.q) } else { inner_grid(joined, &grid) };
             let (rows, columns) = (p / grid.p, q / grid.q);
             let mut add = |to: fn(&mut Self) -> &mut [f64; 2], alpha: f64, beta: f64| {
                 let costs = to(&mut messages);

@@ -87,6 +87,34 @@ fn what_needs_no_message_costs_none() {
     assert!(tall.pivot_s > 0.0 && tall.lbcast_s == 0.0);
 }
 
+/// Sixteen nodes of 64 cores: a grid of 8×8 ranks with 16 threads each has four ranks on a node, so that its messages leave it.
+#[test]
+fn ranks_of_several_threads_send_over_the_layer_that_joins_them() {
+    let with = |alpha_s: f64| {
+        let mut machine = machine();
+        machine.nodes[0] = Node { count: 16, cores: 64, ..machine.nodes[0].clone() };
+        machine.layers[1].ranks = 64;
+        let network =
+            Layer { name: "network".into(), ranks: 1024, alpha_s: Some(alpha_s), ..machine.layers[1].clone() };
+        machine.layers.push(network);
+        Predictor::new(&machine).unwrap()
+    };
+    let c = candidate(4000, 128, (8, 8), 16, 0);
+    let [near, far] = [1e-6, 1e-3].map(with);
+    // Each of the 4000 columns is searched for its pivot in three rounds over the network.
+    let longer_s = far.breakdown(&c).pivot_s - near.breakdown(&c).pivot_s;
+    assert!((longer_s / (4000.0 * 3.0 * (1e-3 - 1e-6)) - 1.0).abs() < 1e-9, "{longer_s}");
+    assert_eq!(far.warnings(&c).iter().find(|warning| warning.contains("[[layer]]")), None);
+    // As many ranks of one thread are within a node.
+    let inside = candidate(4000, 128, (8, 8), 1, 0);
+    assert_eq!(near.time_s(&inside), far.time_s(&inside));
+    // A process of 64 threads has a node: the layer within it carries nothing.
+    let mut slow_inside = with(1e-3);
+    slow_inside.layers[0].alpha_s = 1.0;
+    let whole_nodes = candidate(4000, 128, (4, 4), 64, 0);
+    assert_eq!(slow_inside.time_s(&whole_nodes), far.time_s(&whole_nodes));
+}
+
 #[test]
 fn depth_hides_the_panel_where_something_runs_beside_it() {
     let predictor = Predictor::new(&machine()).unwrap();
