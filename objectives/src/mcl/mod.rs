@@ -57,15 +57,12 @@ pub struct McLayer {
 }
 
 impl McLayer {
-    /// A layer of a description with latency `alpha_s`. β is multiplied by the number of ranks that share the
-    /// layer's bandwidth.
-    pub fn of(layer: &Layer, alpha_s: f64) -> Self {
-        Self {
-            name: layer.name.clone(),
-            ranks: layer.ranks,
-            alpha_s,
-            beta_s: layer.beta_s_per_word * layer.shared_by as f64,
-        }
+    /// A layer of a description with latency `alpha_s`, of which `senders` ranks of a run have one link. β is multiplied by the
+    /// number of them that share its bandwidth.
+    pub fn of(layer: &Layer, alpha_s: f64, senders: usize) -> Self {
+        let sharing = layer.shared_by.min(senders).max(1);
+        let beta_s = layer.beta_s_per_word * sharing as f64;
+        Self { name: layer.name.clone(), ranks: layer.ranks, alpha_s, beta_s }
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use space::candidate::EngineProfile;
-use space::machine::Machine;
+use space::machine::{Layer, Machine};
 use space::{Candidate, NodeSettings, Unequal, WindowsResult};
 
 use crate::mcl::McLayer;
@@ -56,10 +56,12 @@ pub enum PairTimes {
 pub struct Predictor {
     rates: RateTable,
     /// Layers between ranks, of one thread each, innermost first.
-    layers: Vec<McLayer>,
-    /// Seconds per word that a rank streams from its memory; 0 when the description has no such layer.
-    memory_s_per_word: f64,
+    layers: Vec<Layer>,
+    /// The memory of a rank, if the description has such a layer.
+    memory: Option<Layer>,
     cores: usize,
+    /// Cores of the largest node.
+    node_cores: usize,
     cache: Mutex<HashMap<StepsKey, f64>>,
     /// The timeline model; `None` if the description has no phases.
     own: Option<OwnModel>,
@@ -81,17 +83,15 @@ impl Predictor {
         if cores == 0 {
             return Err(ModelError::NoCores);
         }
-        let layers = machine.layers.iter().map(|layer| match layer.alpha_s {
-            Some(alpha_s) => Ok(McLayer::of(layer, alpha_s)),
-            None => Err(ModelError::MissingLatency { layer: layer.name.clone() }),
-        });
-        let layers: Vec<McLayer> = layers.collect::<Result<_, _>>()?;
-        let (memory, layers): (Vec<McLayer>, Vec<McLayer>) = layers.into_iter().partition(|layer| layer.ranks <= 1);
+        if let Some(layer) = machine.layers.iter().find(|layer| layer.alpha_s.is_none()) {
+            return Err(ModelError::MissingLatency { layer: layer.name.clone() });
+        }
         Ok(Self {
             rates: RateTable::new(&machine.rates)?,
-            layers,
-            memory_s_per_word: memory.first().map_or(0.0, |layer| layer.beta_s),
+            layers: machine.layers.iter().filter(|layer| layer.ranks > 1).cloned().collect(),
+            memory: machine.layers.iter().find(|layer| layer.ranks <= 1).cloned(),
             cores,
+            node_cores: machine.nodes.iter().map(|node| node.cores).max().unwrap_or(1),
             cache: Mutex::new(HashMap::new()),
             own: OwnModel::new(machine),
             found: NodeSettings::default(),
@@ -255,13 +255,20 @@ impl Predictor {
         let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
         let kernels = self.rates.at(key.threads, key.nb as f64, shared.max(1.0));
         let messages = Messages::new(&self.layers(key), key, Self::UPDATE_COEFFICIENT);
-        CandidateSteps::new(key).terms(&kernels, &messages, self.memory_s_per_word)
+        let on_node = key.joined(self.node_cores);
+        let memory_s_per_word = self.memory.as_ref().map_or(0.0, |layer| McLayer::of(layer, 0.0, on_node).beta_s);
+        CandidateSteps::new(key).terms(&kernels, &messages, memory_s_per_word)
     }
 
-    /// The layers with the ranks of a run that a unit of each joins: those of the description are of one thread.
+    /// The layers of a run: each joins its ranks, and those in the layer inside or on a node share a link.
     fn layers(&self, key: &StepsKey) -> Vec<McLayer> {
-        let joined = |ranks: usize| (ranks / key.threads.max(1)).max(1);
-        self.layers.iter().map(|layer| McLayer { ranks: joined(layer.ranks), ..layer.clone() }).collect()
+        let mut inside = self.node_cores;
+        let of_run = |layer: &Layer| {
+            let senders = key.joined(inside);
+            inside = inside.max(layer.ranks);
+            McLayer { ranks: key.joined(layer.ranks), ..McLayer::of(layer, layer.alpha_s.unwrap_or(0.0), senders) }
+        };
+        self.layers.iter().map(of_run).collect()
     }
 }
 

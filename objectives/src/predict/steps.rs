@@ -51,6 +51,11 @@ impl StepsKey {
         let h = &c.hpl;
         Self { n: h.n, nb: h.nb, p: h.p, q: h.q, threads: c.engine.threads, look_ahead: h.depth > 0 }
     }
+
+    /// Ranks of this run where a description has so many of one thread.
+    pub(super) fn joined(&self, ranks: usize) -> usize {
+        (ranks / self.threads.max(1)).clamp(1, (self.p * self.q).max(1))
+    }
 }
 
 /// Costs of a step's messages on one grid.

@@ -87,18 +87,20 @@ fn what_needs_no_message_costs_none() {
     assert!(tall.pivot_s > 0.0 && tall.lbcast_s == 0.0);
 }
 
-/// Sixteen nodes of 64 cores: a grid of 8×8 ranks with 16 threads each has four ranks on a node, so that its messages leave it.
+/// Sixteen nodes of 64 cores on a network.
+fn sixteen_nodes(alpha_s: f64, shared_by: usize) -> Predictor {
+    let mut machine = machine();
+    machine.nodes[0] = Node { count: 16, cores: 64, ..machine.nodes[0].clone() };
+    machine.layers[1].ranks = 64;
+    let (name, alpha_s) = ("network".to_owned(), Some(alpha_s));
+    machine.layers.push(Layer { name, ranks: 1024, alpha_s, shared_by, ..machine.layers[1].clone() });
+    Predictor::new(&machine).unwrap()
+}
+
+/// A grid of 8×8 ranks with 16 threads each has four ranks on a node: its messages leave it.
 #[test]
 fn ranks_of_several_threads_send_over_the_layer_that_joins_them() {
-    let with = |alpha_s: f64| {
-        let mut machine = machine();
-        machine.nodes[0] = Node { count: 16, cores: 64, ..machine.nodes[0].clone() };
-        machine.layers[1].ranks = 64;
-        let network =
-            Layer { name: "network".into(), ranks: 1024, alpha_s: Some(alpha_s), ..machine.layers[1].clone() };
-        machine.layers.push(network);
-        Predictor::new(&machine).unwrap()
-    };
+    let with = |alpha_s: f64| sixteen_nodes(alpha_s, 1);
     let c = candidate(4000, 128, (8, 8), 16, 0);
     let [near, far] = [1e-6, 1e-3].map(with);
     // Each of the 4000 columns is searched for its pivot in three rounds over the network.
@@ -110,9 +112,19 @@ fn ranks_of_several_threads_send_over_the_layer_that_joins_them() {
     assert_eq!(near.time_s(&inside), far.time_s(&inside));
     // A process of 64 threads has a node: the layer within it carries nothing.
     let mut slow_inside = with(1e-3);
-    slow_inside.layers[0].alpha_s = 1.0;
+    slow_inside.layers[0].alpha_s = Some(1.0);
     let whole_nodes = candidate(4000, 128, (4, 4), 64, 0);
     assert_eq!(slow_inside.time_s(&whole_nodes), far.time_s(&whole_nodes));
+}
+
+/// Of the 64 that may share the link of a node there are as many as the node runs.
+#[test]
+fn as_many_ranks_share_a_link_as_a_node_runs() {
+    let of = |shared_by, grid, threads| sixteen_nodes(1e-6, shared_by).time_s(&candidate(4000, 128, grid, threads, 0));
+    for (grid, threads, on_node) in [((32, 32), 1, 64), ((8, 8), 16, 4), ((4, 4), 64, 1)] {
+        assert_eq!(of(64, grid, threads), of(on_node, grid, threads), "{threads}");
+        assert!(on_node == 1 || of(64, grid, threads) > of(1, grid, threads), "{threads}");
+    }
 }
 
 #[test]

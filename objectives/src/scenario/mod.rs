@@ -244,13 +244,15 @@ pub(crate) fn layers(
         if ranks == joined && layer.ranks > 1 {
             continue;
         }
+        // What shares a link is within a node, or within what the layer inside joins.
+        let senders = placement.ranks_per_node.max(joined);
         joined = ranks;
         let alpha_s = layer.alpha_s.or(choices.alpha_s).ok_or_else(|| ScenarioError::Missing {
             model,
             what: format!("alpha_s of [[layer]] {} ({})", index + 1, layer.name),
             way_out: "give --alpha, in seconds per message, or state it in a copy of the file",
         })?;
-        layers.push(McLayer { ranks, ..McLayer::of(layer, alpha_s) });
+        layers.push(McLayer { ranks, ..McLayer::of(layer, alpha_s, senders) });
     }
     if joined < run.ranks() {
         return Err(ScenarioError::Layers { joined, ranks: run.ranks() });

@@ -166,3 +166,12 @@ fn one_rank_alone_costs_no_message() {
     assert_eq!((costs.alpha_s, costs.beta_s), (0.0, 0.0));
     assert!((1e-9 / costs.gamma_s - 1.24).abs() < 1e-9);
 }
+
+/// The link of a node serves its four ranks; the fewer there are on a node, the more of it each has.
+#[test]
+fn as_many_ranks_share_a_link_as_a_node_runs() {
+    let machine = machine("ibm-x440");
+    let choices = Choices { alpha_s: Some(0.0), ..Choices::default() };
+    let beta_s = |nodes| netlib(&machine, &run(4000, 128, (2, 2), nodes), &choices).unwrap().0.beta_s;
+    assert_eq!([1, 2, 4].map(beta_s), [4.0 * 6.4e-8, 2.0 * 6.4e-8, 6.4e-8]);
+}

@@ -32,10 +32,12 @@ impl Ways {
             let wanted = if across { run.ranks() } else { inside };
             let Some(layer) = layers.iter().find(|layer| layer.ranks >= wanted) else { return [0.0; 2] };
             let stated = machine.layers.iter().find(|stated| stated.name == layer.name);
-            // `beta_s` is for all ranks of a node together; with fewer senders each has a larger share, at most a whole link.
-            let shared_by = stated.map_or(1, |stated| stated.shared_by) as f64;
-            let share = (shared_by * flows as f64 / inside as f64).max(1.0);
-            [layer.alpha_s, layer.beta_s / shared_by * share]
+            // Where few of a node's ranks send, each has a larger share of its link, at most all of it.
+            let alone = (layer.beta_s, 1);
+            let (beta_s, shared_by) =
+                stated.map_or(alone, |stated| (stated.beta_s_per_word, stated.shared_by.min(inside)));
+            let share = (shared_by as f64 * flows as f64 / inside as f64).max(1.0);
+            [layer.alpha_s, beta_s * share]
         };
         let single = [0.0; 2];
         Ok(Self {
