@@ -24,6 +24,8 @@ pub struct Placement<'a> {
     pub nodes: usize,
     /// Ranks on the fullest node.
     pub ranks_per_node: usize,
+    /// Threads of a rank; 1 where it has an accelerator, by which layers count.
+    threads: usize,
     /// Capacity of the largest node, in ranks of one thread.
     full: usize,
     /// Ranks of one thread on all nodes of the description.
@@ -53,7 +55,7 @@ impl<'a> Placement<'a> {
             return Err(ScenarioError::Uneven { ranks: run.ranks(), nodes, full: run.ranks() });
         }
         let ranks_per_node = run.ranks() / nodes;
-        Ok(Self { groups: Vec::new(), nodes, ranks_per_node, full: ranks_per_node, all: usize::MAX })
+        Ok(Self { groups: Vec::new(), nodes, ranks_per_node, threads: 1, full: ranks_per_node, all: usize::MAX })
     }
 
     fn on(machine: &'a Machine, run: &Run) -> Result<Self, ScenarioError> {
@@ -101,7 +103,8 @@ impl<'a> Placement<'a> {
         let full = machine.nodes.iter().map(|node| node.ranks(1)).max().unwrap_or(1);
         let all = machine.nodes.iter().map(|node| node.count.saturating_mul(node.ranks(1)));
         let all = all.fold(0, usize::saturating_add);
-        Ok(Self { groups, nodes, ranks_per_node, full, all })
+        let threads = if groups.iter().any(|group| group.node.accelerators.is_some()) { 1 } else { run.threads };
+        Ok(Self { groups, nodes, ranks_per_node, threads, full, all })
     }
 
     fn check_memory(&self, run: &Run) -> Result<(), ScenarioError> {
@@ -136,7 +139,7 @@ impl<'a> Placement<'a> {
             return usize::MAX;
         }
         if ranks <= self.full {
-            return ranks.min(self.ranks_per_node);
+            return (ranks / self.threads).max(1).min(self.ranks_per_node);
         }
         (ranks as f64 * self.ranks_per_node as f64 / self.full as f64).ceil() as usize
     }

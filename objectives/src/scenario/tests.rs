@@ -1,7 +1,7 @@
 use proptest::option;
 use proptest::prelude::*;
 use space::domain::squarest;
-use space::machine::{Measured, published};
+use space::machine::{Layer, Measured, Node, published};
 
 use super::*;
 
@@ -84,6 +84,36 @@ fn a_run_uses_the_layers_that_join_its_ranks() {
     assert_eq!(names(run(1000, 10, (2, 2), 4), Layering::All), ["device memory 1", "InfiniBand 4"]);
     assert_eq!(names(run(1000, 10, (2, 3), 2), Layering::All), ["device memory 1", "PCIe 3", "InfiniBand 6"]);
     assert_eq!(names(run(1000, 10, (2, 3), 2), Layering::Ends), ["device memory 1", "InfiniBand 6"]);
+}
+
+/// Two sockets of 32 cores in each of two nodes.
+fn two_nodes() -> Machine {
+    let layer = |name: &str, ranks| Layer {
+        name: name.into(),
+        ranks,
+        alpha_s: Some(1e-6),
+        beta_s_per_word: 1e-9,
+        shared_by: 1,
+    };
+    let node = Node { name: "node".into(), count: 2, cores: 64, rate_gflops: 3200.0, ..Node::default() };
+    let layers = vec![layer("socket", 32), layer("node", 64), layer("network", 128)];
+    Machine { nodes: vec![node], layers, ..Machine::default() }
+}
+
+#[test]
+fn layers_within_a_node_join_ranks_by_their_threads() {
+    let of = |machine: &Machine, grid, threads| {
+        let run = Run { threads, ..run(1000, 10, grid, 2) };
+        let (model, _) = mcl(machine, &run, &Choices::default()).unwrap();
+        model.layers.iter().map(|layer| layer.ranks).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&two_nodes(), (8, 16), 1), [32, 64, 128]);
+    assert_eq!(of(&two_nodes(), (2, 4), 16), [2, 4, 8]);
+    // A rank of a socket sends to the other socket at once, a rank of a node to the other node.
+    assert_eq!(of(&two_nodes(), (1, 4), 32), [2, 4]);
+    assert_eq!(of(&two_nodes(), (1, 2), 64), [2]);
+    // Accelerators have what threads there are.
+    assert_eq!(of(&machine("p100-cluster"), (2, 3), 16), [1, 3, 6]);
 }
 
 #[test]
