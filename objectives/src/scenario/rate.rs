@@ -52,12 +52,19 @@ impl Gamma {
 }
 
 /// GFLOP/s of the slowest rank from a figure of whole nodes; `None` if one of the nodes lacks it.
-///
-/// A rank of `threads` threads has the rate of this fraction of its node's cores, even if the node is not full.
 fn slowest_rank(groups: &[UsedNodes], threads: usize, key: fn(&Node) -> f64) -> Option<f64> {
-    let rates = groups.iter().map(|group| key(group.node) / group.node.ranks(threads) as f64);
+    let rates = groups.iter().map(|group| of_rank(group.node, threads, key(group.node)));
     let slowest = rates.fold(f64::INFINITY, f64::min);
     (slowest > 0.0 && slowest.is_finite()).then_some(slowest)
+}
+
+/// The part that a rank has of `gflops` of its node: that of its accelerator, or of as many cores as it has threads, even if no ranks have
+/// the others.
+fn of_rank(node: &Node, threads: usize, gflops: f64) -> f64 {
+    match node.accelerators {
+        Some(accelerators) => gflops / accelerators.max(1) as f64,
+        None => (gflops * threads as f64 / node.cores as f64).min(gflops),
+    }
 }
 
 /// Fitted rate of a large DGEMM at k = NB with the same number of threads.

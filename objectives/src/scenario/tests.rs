@@ -205,3 +205,14 @@ fn as_many_ranks_share_a_link_as_a_node_runs() {
     let beta_s = |nodes| netlib(&machine, &run(4000, 128, (2, 2), nodes), &choices).unwrap().0.beta_s;
     assert_eq!([1, 2, 4].map(beta_s), [4.0 * 6.4e-8, 2.0 * 6.4e-8, 6.4e-8]);
 }
+
+/// Two ranks of 24 threads leave 16 of 64 cores idle.
+#[test]
+fn a_rank_has_the_rate_of_its_threads_where_they_leave_cores_idle() {
+    let machine = two_nodes();
+    let gflops = |threads| {
+        let (costs, _) = netlib(&machine, &Run { threads, ..run(1000, 10, (1, 2), 2) }, &Choices::default()).unwrap();
+        (1e-9 / costs.gamma_s).round()
+    };
+    assert_eq!([1, 24, 48, 64].map(gflops), [50.0, 1200.0, 2400.0, 3200.0]);
+}
