@@ -69,7 +69,7 @@ impl Cluster {
 
     /// The cluster of a machine description: the speed of a node is its `rate_gflops`, else its `peak_gflops`; a link is
     /// its `[[link]]`, else the slower `link_gbytes_per_s` of its nodes, else that of the innermost `[[layer]]` that joins
-    /// them, as the ranks of successive nodes follow each other.
+    /// them, as the ranks of successive nodes follow each other. The one process of a node has its link for itself.
     ///
     /// # Errors
     /// [`WeightsError`] that names what is missing.
@@ -81,9 +81,14 @@ impl Cluster {
         }
         let ranks = ranks(nodes);
         let layer = |g: usize, h: usize| {
-            let joins = |layer: &&Layer| ranks[g.min(h)].start / layer.ranks == (ranks[g.max(h)].end - 1) / layer.ranks;
-            let layer = machine.layers.iter().find(joins).or(machine.layers.last())?;
-            let bandwidth = 8e-9 / (layer.beta_s_per_word * layer.shared_by as f64);
+            let joins = |layer: &Layer| ranks[g.min(h)].start / layer.ranks == (ranks[g.max(h)].end - 1) / layer.ranks;
+            let at = machine.layers.iter().position(joins).or(machine.layers.len().checked_sub(1))?;
+            let layer = &machine.layers[at];
+            // The nodes in a unit of the layer inside share a link: one, or several where a survey made nodes of ranks.
+            let inside = at.checked_sub(1).map_or(1, |at| machine.layers[at].ranks);
+            let processes = inside / nodes[g].ranks(1).max(nodes[h].ranks(1));
+            let sharing = layer.shared_by.min(processes).max(1);
+            let bandwidth = 8e-9 / (layer.beta_s_per_word * sharing as f64);
             Some(bandwidth).filter(|bandwidth| bandwidth.is_finite())
         };
         let links = machine.links.iter().rev().map(|link| {

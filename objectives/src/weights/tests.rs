@@ -351,3 +351,35 @@ fn links_come_from_the_layer_that_joins_two_nodes() {
     let many = Machine { nodes: (0..10_000).map(node).collect(), ..Machine::default() };
     assert!(Cluster::from_machine(&many).unwrap_err().to_string().contains("with their count"));
 }
+
+/// Each node has one process, which has its link for itself, however many ranks could share it.
+#[test]
+fn processes_share_the_link_of_their_host_alone() {
+    let machine = |cores: usize, shared_by: usize| {
+        let node = |at: usize| Node {
+            name: format!("n{at}"),
+            count: 1,
+            cores,
+            memory_bytes: 1 << 30,
+            rate_gflops: 10.0,
+            ..Node::default()
+        };
+        let layer = |name: &str, ranks: usize, shared_by: usize| Layer {
+            name: name.into(),
+            ranks,
+            alpha_s: None,
+            beta_s_per_word: 8e-9 / 12.0,
+            shared_by,
+        };
+        let layers = vec![layer("node", 64, 1), layer("network", 256, shared_by)];
+        Machine { nodes: (0..256 / cores).map(node).collect(), layers, ..Machine::default() }
+    };
+    let between_hosts = |cores, shared_by| {
+        let machine = machine(cores, shared_by);
+        let cluster = Cluster::from_machine(&machine).unwrap();
+        cluster.link(0, machine.nodes.len() - 1)
+    };
+    assert!((between_hosts(64, 64) - 12.0).abs() < 1e-9);
+    // Eight surveyed ranks of eight threads on each host: four of them have its link, or all.
+    assert!((between_hosts(8, 4) - 3.0).abs() < 1e-9 && (between_hosts(8, 64) - 1.5).abs() < 1e-9);
+}
