@@ -63,7 +63,9 @@ impl Links {
             let inner = layers.last().map_or(threads, |layer| layer.ranks);
             let ranks = (places.most(level) * threads).next_multiple_of(inner);
             let rates = summary(&of_level.iter().map(|pair| pair.gbytes_per_s).collect::<Vec<_>>());
-            layers.push(layer(level, &of_level, rates.median, ranks));
+            // The only rank of a host measures the link that all ranks of a run have there together.
+            let lone = level == Joined::Network && places.most(Joined::Node) == 1;
+            layers.push(layer(level, &of_level, rates.median, ranks, lone.then_some(threads)));
             let unlike = UNLIKE.max(rates.spread);
             let others = of_level.iter().filter(|pair| (pair.gbytes_per_s / rates.median - 1.0).abs() > unlike);
             links.extend(others.map(|pair| Link {
@@ -75,21 +77,23 @@ impl Links {
     }
 }
 
-/// The layer of some pairs, each with the bandwidth `gbytes_per_s` while all ranks exchange.
-fn layer(level: Joined, pairs: &[&MeasuredPair<'_>], gbytes_per_s: f64, ranks: usize) -> Layer {
+/// The layer of some pairs, each with the bandwidth `gbytes_per_s` while all ranks exchange. `of_host`: how many ranks of one thread
+/// share what such a pair has, if a host has one rank in it.
+fn layer(level: Joined, pairs: &[&MeasuredPair<'_>], gbytes_per_s: f64, ranks: usize, of_host: Option<usize>) -> Layer {
     let median = |of: &dyn Fn(&MeasuredPair<'_>) -> Option<f64>| {
         let values: Vec<f64> = pairs.iter().filter_map(|pair| of(pair)).collect();
         (!values.is_empty()).then(|| summary(&values).median)
     };
     let alone = median(&|pair| pair.link.alone_gbytes_per_s);
-    let shared_by = alone.map_or(1.0, |alone| (alone / gbytes_per_s).round()).clamp(1.0, ranks as f64);
+    let measured = alone.map_or(1.0, |alone| (alone / gbytes_per_s).round()).clamp(1.0, ranks as f64);
+    let (senders, shared_by) = of_host.map_or((measured, measured as usize), |threads| (1.0, threads));
     Layer {
         name: level.name().to_owned(),
         ranks,
         alpha_s: median(&|pair| Some(pair.link.latency_s)),
         // The bandwidth per rank while all ranks exchange is the measured one.
-        beta_s_per_word: 8e-9 / (gbytes_per_s * shared_by),
-        shared_by: shared_by as usize,
+        beta_s_per_word: 8e-9 / (gbytes_per_s * senders),
+        shared_by,
     }
 }
 
@@ -178,7 +182,7 @@ mod tests {
     /// Ranks of hosts with two sockets each, whose links have these bandwidths within a socket, a host, and between hosts.
     fn survey(hosts: usize, each: usize, gbytes_per_s: [f64; 3]) -> Vec<RankSurvey> {
         let ranks = hosts * each;
-        let socket = |rank: usize| rank / (each / 2);
+        let socket = |rank: usize| rank / (each / 2).max(1);
         let link = |rank: usize, other: usize| {
             let level = match () {
                 () if socket(rank) == socket(other) => 0,
@@ -230,9 +234,18 @@ mod tests {
         assert_eq!(links, [bad]);
     }
 
+    /// Alone each of them has four times as much: that is the network's doing, not that of other ranks on its host.
+    #[test]
+    fn all_cores_of_a_host_share_the_link_that_its_only_rank_measures() {
+        let Links { layers, links } = Links::new(&survey(16, 1, [0.0, 0.0, 2.0]), 32, name);
+        let [network] = &layers[..] else { panic!("{layers:?}") };
+        assert_eq!((network.name.as_str(), network.ranks, network.shared_by), ("network", 512, 32));
+        assert!((network.beta_s_per_word - 4e-9).abs() < 1e-20 && links.is_empty(), "{network:?}");
+    }
+
     #[test]
     fn layers_make_a_description_whatever_the_hosts() {
-        for (hosts, each) in [(1, 2), (1, 4), (3, 2), (5, 6)] {
+        for (hosts, each) in [(1, 2), (1, 4), (3, 1), (3, 2), (5, 6)] {
             let links = Links::new(&survey(hosts, each, [20.0, 10.0, 2.0]), 3, name);
             let node = space::machine::Node { name: "x".into(), count: 1, cores: 3, ..Default::default() };
             let machine = Machine { nodes: vec![node], layers: links.layers, ..Machine::default() };

@@ -1,6 +1,7 @@
 use space::{Candidate, EngineParams, HplParams, NodeSettings};
 
 use super::*;
+use crate::links::Links;
 use hpl::plan::windows::Windows;
 
 const DAHU: &str = include_str!("../../../datasets/simulated/dahu.toml");
@@ -50,6 +51,21 @@ fn ranks_of_slow_nodes_are_slow_on_any_grid() {
     let found = cluster.survey(&candidate(4000, 128, (1, 32), 32), 3, Clock::default()).unwrap();
     let rate = |node: usize| space::stats::median(&found.ranks[node].hpl_gflops).unwrap();
     assert!((1.1..1.3).contains(&(rate(0) / rate(20))), "{} {}", rate(0), rate(20));
+}
+
+/// What a session is told of the network is what there is: the cores of a node share its link.
+#[test]
+fn a_survey_of_one_rank_per_node_finds_the_network() {
+    for text in [DAHU, include_str!("../../../datasets/simulated/four-nodes.toml")] {
+        let cluster = SimulatedCluster::parse(text).unwrap();
+        let &Node { count, cores, .. } = cluster.node();
+        let found = cluster.survey(&candidate(4000, 128, (1, count), cores), 3, Clock::default()).unwrap();
+        let told = Links::new(&found.ranks, cores, |rank| rank.host.clone()).layers;
+        let [network] = &told[..] else { panic!("{told:?}") };
+        let truth = cluster.machine.layers.last().unwrap();
+        assert_eq!((network.ranks, network.alpha_s, network.shared_by), (truth.ranks, truth.alpha_s, truth.shared_by));
+        assert!((network.beta_s_per_word / truth.beta_s_per_word - 1.0).abs() < 1e-9, "{network:?}");
+    }
 }
 
 /// The engine's windows predict the time of whole runs, on grids with a long cycle of owners.

@@ -215,14 +215,15 @@ impl RateKernel {
 pub struct Layer {
     /// Name: `threads`, `node`, `network`, ….
     pub name: String,
-    /// Ranks that one unit of this layer joins on the full machine: a multiple of those of the layer inside it.
+    /// Ranks, of one thread or with an accelerator each, that one unit of this layer joins on the full machine: a multiple of those of the
+    /// layer inside it.
     pub ranks: usize,
     /// Latency of a message in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha_s: Option<f64>,
     /// Time per 8-byte word in seconds.
     pub beta_s_per_word: f64,
-    /// Ranks that share the layer's bandwidth at the same time, at least 1.
+    /// Ranks that share the layer's bandwidth at the same time, at least 1; fewer where a run has fewer on a node.
     #[serde(default = "one")]
     pub shared_by: usize,
 }
