@@ -8,6 +8,7 @@
 //! ([`timeline_rate_gflops`]).
 
 use hpl::plan::layout::Distribution;
+use space::machine::{Layer, Machine, Node};
 use space::{Candidate, EngineParams, HplParams, flops};
 
 use super::{Cluster, NodeGrid};
@@ -46,9 +47,18 @@ pub fn time_s(cluster: &Cluster, grid: &NodeGrid, n: usize, nb: usize) -> f64 {
     total_s
 }
 
+/// The machine with one process of `threads` threads on each node: all nodes have so many cores, as what other numbers of them do is
+/// part of their speeds, and the layers within a node carry nothing.
+pub fn one_process_per_node(machine: &Machine, threads: usize) -> Machine {
+    let largest = machine.nodes.iter().map(|node| node.cores).max().unwrap_or(1);
+    let nodes = machine.nodes.iter().map(|node| Node { cores: threads, ..node.clone() }).collect();
+    let outer = |layer: &&Layer| layer.ranks > largest;
+    Machine { nodes, layers: machine.layers.iter().filter(outer).cloned().collect(), ..machine.clone() }
+}
+
 /// Predicted GFLOP/s of a run of order `n` with the weights of `grid` and ranks of `threads` threads on each node, including
-/// panels, messages and look-ahead. The phases of `model` are those of the fastest node; on another node all computation
-/// takes longer by the ratio of the speeds.
+/// panels, messages and look-ahead. The phases of `model` are those of the fastest node, and its machine has
+/// [`one_process_per_node`]; on another node all computation takes longer by the ratio of the speeds.
 pub fn timeline_rate_gflops(
     model: &OwnModel,
     cluster: &Cluster,
@@ -65,4 +75,39 @@ pub fn timeline_rate_gflops(
     let hpl = HplParams { nb, ..HplParams::baseline(n, grid.p, grid.q) };
     let engine = EngineParams { threads, weights: grid.weights(), ..EngineParams::default() };
     flops::rate_gflops(n, model.unequal_time_s(&Candidate { hpl, engine }, &slowness))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::SimulatedCluster;
+    use crate::weights::Combine;
+
+    /// Two nodes of four cores and two of half as many, which are half as fast: at N = 8000 a run on them is no slower than on four-core
+    /// nodes of that speed.
+    #[test]
+    fn nodes_of_fewer_cores_share_none() {
+        let four =
+            SimulatedCluster::parse(include_str!("../../../datasets/simulated/four-nodes.toml")).unwrap().machine;
+        let node = |name: &str, cores: usize, rate_gflops: f64| Node {
+            name: name.into(),
+            count: 2,
+            cores,
+            rate_gflops,
+            ..four.nodes[0].clone()
+        };
+        let rate_gflops = |slow_cores: usize, fast_cores: usize| {
+            let nodes = vec![node("fast", fast_cores, 200.0), node("slow", slow_cores, 100.0)];
+            let machine = Machine { nodes, ..four.clone() };
+            let cluster = Cluster::from_machine(&machine).unwrap();
+            let grid = NodeGrid::place(&cluster, &[1.0 / 3.0, 1.0 / 6.0], 2, 2, Combine::Mean).unwrap();
+            let model = OwnModel::new(&one_process_per_node(&machine, 4)).unwrap();
+            timeline_rate_gflops(&model, &cluster, &grid, 8000, 128, 4)
+        };
+        let alike = rate_gflops(4, 4);
+        assert!(alike > 0.0);
+        assert_eq!(rate_gflops(2, 4), alike);
+        // More cores of a slower kind do not put two processes on a node either.
+        assert_eq!(rate_gflops(8, 4), alike);
+    }
 }

@@ -104,10 +104,10 @@ fn cluster(args: &WeightsArgs, machine: &Machine) -> anyhow::Result<Cluster> {
 
 /// GFLOP/s by the timeline, where the description has the phases of a node.
 fn by_timeline(machine: &Machine, cluster: &Cluster, nb: usize) -> Option<impl Fn(&Advice) -> f64> {
-    let model = OwnModel::new(machine)?;
     let groups = cluster.groups().iter().zip(&machine.nodes);
     let fastest = groups.max_by(|(a, _), (b, _)| a.speed_gflops.total_cmp(&b.speed_gflops));
     let threads = fastest.map_or(1, |(_, node)| node.cores);
+    let model = OwnModel::new(&makespan::one_process_per_node(machine, threads))?;
     Some(move |advice: &Advice| makespan::timeline_rate_gflops(&model, cluster, &advice.grid, advice.n, nb, threads))
 }
 
