@@ -51,7 +51,7 @@ const DISTURBED: f64 = 0.2;
 /// Share of disturbed runs above which no phases are fitted: predictions from the few other runs were off by a factor of two.
 const TOO_DISTURBED: f64 = 1.0 - runs::CLEAN_SHARE;
 
-/// Minimum memory left to the system and its caches, in bytes; otherwise a twentieth of the available memory.
+/// Minimum memory left to the system and its caches, in bytes.
 const RESERVED: u64 = 256 << 20;
 
 /// Options of a calibration.
@@ -158,7 +158,7 @@ pub fn calibrate(
             count: 1,
             cores: options.cores.len(),
             memory_bytes: before.memory_available_bytes,
-            reserved_bytes: (before.memory_available_bytes / 20).max(RESERVED),
+            reserved_bytes: reserved_bytes(before.memory_available_bytes),
             peak_gflops: peak_gflops(&samples, options.cores.len()),
             ..Node::default()
         }],
@@ -172,6 +172,11 @@ pub fn calibrate(
         overlapping.map(|run| Observed { candidate: run.candidate, phases: run.phases }).collect();
     let machine = refined(&machine, &overlapping, &Unequal::default());
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
+}
+
+/// What is left to the system and its caches of so much available memory: a twentieth, no less than [`RESERVED`], no more than half.
+fn reserved_bytes(available_bytes: u64) -> u64 {
+    (available_bytes / 20).max(RESERVED).min(available_bytes / 2)
 }
 
 /// Rates per kernel and number of threads, in ranges of k: one form cannot describe the cache effects of wide panels as well.

@@ -28,6 +28,13 @@ fn a_calibration_is_a_valid_machine_that_predicts() {
     assert!(rate > 0.01 * peak && rate < 2.0 * peak, "{rate} of {peak}");
 }
 
+/// A node whose reserved memory is all it has is no description.
+#[test]
+fn little_memory_is_halved_not_reserved_whole() {
+    assert_eq!([100 << 20, 4 << 30, 1 << 40].map(reserved_bytes), [50 << 20, 256 << 20, (1 << 40) / 20]);
+    assert_eq!(reserved_bytes(0), 0);
+}
+
 #[test]
 fn doubts_are_told() {
     let sample = |disturbed| Sample {
