@@ -138,7 +138,7 @@ pub enum RunError {
 
 impl RunError {
     /// Whether the run, with the padding of its columns, does not fit in memory: another run may.
-    pub(super) fn lacks_memory(&self) -> bool {
+    pub fn lacks_memory(&self) -> bool {
         matches!(self, Self::TooLarge { .. } | Self::Padded { .. })
     }
 }

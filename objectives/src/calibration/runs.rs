@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use hpl::program::{RunError, RunOptions, Runner};
 use space::candidate::EngineProfile;
-use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult, Share, Swap};
+use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult, Share, Swap, order};
 
 use super::waiting::Waiting;
 
@@ -110,10 +110,17 @@ fn candidate(
     Candidate { hpl, engine }.canonical(EngineProfile::Ours)
 }
 
+/// The run at the largest order that `memory_bytes` hold, where they do not hold its own; `None` where even a small one does not fit.
+fn fitting(run: Candidate, memory_bytes: u64) -> Option<Candidate> {
+    let HplParams { n, nb, p, q, depth, .. } = run.hpl;
+    let most = order::largest_n(memory_bytes, p, q, nb, depth);
+    if n <= most { Some(run) } else { (most >= SMALLEST_N).then(|| run.at_n(most)) }
+}
+
 /// Runs until the budget is used or there are enough; `progress` is called with the share of the time used.
 ///
 /// # Errors
-/// [`RunError`] when the kernels cannot be used or a run breaks off.
+/// [`RunError`] when the kernels cannot be used or a run breaks off. One that does not fit into the memory is left out.
 pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> Result<Runs, RunError> {
     let runner = Runner::new(options.kernels)?;
     let splits = splits(options.cores);
@@ -135,8 +142,14 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         let at = round + 7 * (index % splits.len());
         let split = splits[index % splits.len()];
         let candidate = candidate(at, orders[size], split, round % 4 == 3, options.kernels);
+        let Some(candidate) = fitting(candidate, options.memory_bytes) else { continue };
         let (clock, waiting) = (Instant::now(), Waiting::default());
-        let result = runner.run(&candidate, &RunOptions { threshold: 16.0, force: false, watch: &waiting })?.result;
+        let result = match runner.run(&candidate, &RunOptions { threshold: 16.0, force: false, watch: &waiting }) {
+            Ok(finished) => finished.result,
+            // Others have taken memory since.
+            Err(error) if error.lacks_memory() => continue,
+            Err(error) => return Err(error),
+        };
         let cost_s = clock.elapsed().as_secs_f64();
         costs_s[size] = costs_s[size].max(cost_s);
         runs.made += 1;
@@ -177,6 +190,19 @@ mod tests {
         assert_eq!(splits(1), [(1, 1, 1)]);
         assert_eq!(splits(2), [(1, 2, 1), (2, 1, 1), (1, 1, 2)]);
         assert!(splits(12).iter().all(|(p, q, threads)| p * q * threads == 12));
+    }
+
+    /// With 4 GB the flat grid of 64 ranks has no room for four panels of NB = 512 on each at the order of the others.
+    #[test]
+    fn runs_fit_into_the_memory_or_are_left_out() {
+        let hpl = HplParams { nb: 512, depth: 2, ..HplParams::baseline(16_000, 1, 64) };
+        let wide = Candidate { hpl, engine: EngineParams::default() };
+        let narrow = Candidate { hpl: HplParams { nb: 16, ..hpl }, ..wide.clone() };
+        let fitted = fitting(wide.clone(), 4 << 30).unwrap().hpl;
+        let needed_bytes = order::required_bytes(fitted.n, 1, 64, 512, 2);
+        assert!((SMALLEST_N..16_000).contains(&fitted.n) && needed_bytes <= 4 << 30, "{fitted:?}");
+        assert_eq!(fitting(narrow.clone(), 4 << 30), Some(narrow));
+        assert_eq!(fitting(wide, 1 << 20), None);
     }
 
     #[test]
