@@ -26,7 +26,7 @@ const LARGE_RUNS: f64 = 16.0;
 /// Smallest order that is run.
 const SMALLEST_N: usize = 128;
 
-/// A run is disturbed if its threads together wait for cores longer than this fraction of its time.
+/// A run is disturbed if one of its threads waits for a core longer than this fraction of its time.
 const TOLERATED: f64 = 0.02;
 
 /// Disturbed runs are left out if at least this fraction of the runs is undisturbed.
