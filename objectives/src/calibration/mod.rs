@@ -54,6 +54,9 @@ const TOO_DISTURBED: f64 = 1.0 - runs::CLEAN_SHARE;
 /// Minimum memory left to the system and its caches, in bytes.
 const RESERVED: u64 = 256 << 20;
 
+/// Share of the operations of the largest product above which another is as large: parts of ranks are rounded.
+const LARGE_PRODUCT: f64 = 0.9;
+
 /// Options of a calibration.
 #[derive(Debug, Clone)]
 pub struct CalibrationOptions {
@@ -250,13 +253,15 @@ fn layers(samples: &[Sample], cores: usize) -> Result<Vec<Layer>, FitError> {
     Ok(layers)
 }
 
-/// The fastest measured DGEMM, over all cores.
+/// The rate of the largest measured DGEMM over all cores, as ranks of the number of threads that is fastest at it. The fastest of all
+/// products would be one whose repeats were lucky.
 fn peak_gflops(samples: &[Sample], cores: usize) -> f64 {
-    let rate = |s: &Sample| {
-        let flops = 2.0 * s.sizes.iter().map(|&size| size as f64).product::<f64>();
-        flops / s.time_s * (cores / s.threads) as f64 * 1e-9
-    };
-    samples.iter().filter(|s| s.quantity == Quantity::Rate(RateKernel::Dgemm)).map(rate).fold(0.0, f64::max)
+    let flops =
+        |s: &Sample| 2.0 * s.sizes.iter().map(|&size| size as f64).product::<f64>() * (cores / s.threads) as f64;
+    let products = || samples.iter().filter(|s| s.quantity == Quantity::Rate(RateKernel::Dgemm));
+    let largest = products().map(flops).fold(0.0, f64::max);
+    let large = products().filter(|s| flops(s) >= LARGE_PRODUCT * largest);
+    large.map(|s| flops(s) / s.time_s * 1e-9).fold(0.0, f64::max)
 }
 
 /// Warnings about other load on the machine.

@@ -35,6 +35,29 @@ fn little_memory_is_halved_not_reserved_whole() {
     assert_eq!(reserved_bytes(0), 0);
 }
 
+/// One of many small products seems to be faster than the processor is.
+#[test]
+fn the_peak_is_that_of_the_largest_product() {
+    let product = |threads: usize, sizes: [usize; 3], gflops: f64| Sample {
+        quantity: Quantity::Rate(RateKernel::Dgemm),
+        threads,
+        sizes: sizes.to_vec(),
+        time_s: 2.0 * sizes.iter().product::<usize>() as f64 / (gflops * 1e9),
+        spread: 0.0,
+        rounds: 3,
+        disturbed: 0,
+    };
+    let samples = [
+        product(1, [1000, 500, 512], 50.0),
+        product(1, [1000, 500, 192], 60.0),
+        product(2, [1000, 1000, 512], 98.0),
+        product(2, [250, 250, 32], 140.0),
+    ];
+    // Two ranks of one thread each do 100 GFLOP/s.
+    assert!((peak_gflops(&samples, 2) - 100.0).abs() < 1e-9);
+    assert_eq!(peak_gflops(&[], 2), 0.0);
+}
+
 #[test]
 fn doubts_are_told() {
     let sample = |disturbed| Sample {
