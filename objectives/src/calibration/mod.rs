@@ -97,6 +97,12 @@ pub enum CalibrationError {
     /// The samples gave no rate.
     #[error("calibration: {0}")]
     Fit(#[from] FitError),
+    /// No sample of a kernel has a time above that of the clocks.
+    #[error("calibration: no measurement of {kernel:?} took longer than the clocks can tell; give it more time")]
+    NoSample {
+        /// The kernel.
+        kernel: RateKernel,
+    },
     /// A run of the engine failed.
     #[error("calibration: {0}")]
     Run(#[from] RunError),
@@ -183,13 +189,16 @@ fn reserved_bytes(available_bytes: u64) -> u64 {
 }
 
 /// Rates per kernel and number of threads, in ranges of k: one form cannot describe the cache effects of wide panels as well.
-fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, FitError> {
+fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, CalibrationError> {
     let mut rates = Vec::new();
     for kernel in KERNELS {
         let of_kernel = |s: &&Sample| s.quantity == Quantity::Rate(kernel);
         let mut threads: Vec<usize> = samples.iter().filter(of_kernel).map(|s| s.threads).collect();
         threads.sort_unstable();
         threads.dedup();
+        if threads.is_empty() {
+            return Err(CalibrationError::NoSample { kernel });
+        }
         for threads in threads {
             let chosen: Vec<&Sample> = samples.iter().filter(of_kernel).filter(|s| s.threads == threads).collect();
             for piece in pieces(kernel, &chosen) {

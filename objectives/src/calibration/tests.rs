@@ -59,6 +59,22 @@ fn the_peak_is_that_of_the_largest_product() {
 }
 
 #[test]
+fn a_kernel_without_a_sample_is_named() {
+    let sample = |kernel, sizes: &[usize]| Sample {
+        quantity: Quantity::Rate(kernel),
+        threads: 1,
+        sizes: sizes.to_vec(),
+        time_s: 1e-3,
+        spread: 0.0,
+        rounds: 3,
+        disturbed: 0,
+    };
+    let dgemm: Vec<Sample> = (1..9).map(|i| sample(RateKernel::Dgemm, &[100 * i, 100, 10 + i])).collect();
+    let missing = rates(&dgemm, "2026-11-29", "a test").unwrap_err().to_string();
+    assert!(missing.contains("no measurement of Dtrsm"), "{missing}");
+}
+
+#[test]
 fn doubts_are_told() {
     let sample = |disturbed| Sample {
         quantity: Quantity::Copy,

@@ -1,5 +1,6 @@
 //! Timing work on all cores at once.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -46,8 +47,26 @@ pub(super) struct CommonStart {
     ready: AtomicUsize,
 }
 
-/// CPU time of the calling thread in seconds; `None` where the system does not count it.
+/// Readings of the clock in succession, and how many of them at least differ from the one before where it has no ticks. A reading takes
+/// some tenths of a microsecond: the ticks are then shorter than ten readings.
+const READINGS: [usize; 2] = [1000, 100];
+
+/// CPU time of the calling thread in seconds; `None` where the system does not count it, or by ticks that are longer than kernels take.
+/// Systems that count ticks of 10 ms say of this clock that it has nanoseconds, so it is looked at once.
 fn cpu_s() -> Option<f64> {
+    static HAS_NO_TICKS: LazyLock<bool> = LazyLock::new(|| has_no_ticks(thread_s));
+    if *HAS_NO_TICKS { thread_s() } else { None }
+}
+
+/// Whether a clock goes on with nearly each reading. Where the thread loses its core meanwhile, it does too.
+fn has_no_ticks(mut clock_s: impl FnMut() -> Option<f64>) -> bool {
+    let [all, least] = READINGS;
+    let readings: Vec<Option<f64>> = (0..all).map(|_| clock_s()).collect();
+    readings.windows(2).filter(|pair| pair[0] != pair[1]).count() >= least
+}
+
+/// The clock of the calling thread's CPU time in seconds.
+fn thread_s() -> Option<f64> {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
 }
@@ -86,4 +105,25 @@ pub(super) fn timed(
     };
     team.fork(&run, || run(0))?;
     Ok(longest.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that goes on by 0.2 µs with each reading, in ticks of this many seconds.
+    fn clock(tick_s: f64) -> impl FnMut() -> Option<f64> {
+        let mut readings = 0_u32;
+        move || {
+            readings += 1;
+            Some((f64::from(readings) * 2e-7 / tick_s).floor() * tick_s)
+        }
+    }
+
+    #[test]
+    fn a_clock_of_long_ticks_times_no_kernel() {
+        assert!(has_no_ticks(clock(1e-9)) && has_no_ticks(clock(1e-6)));
+        assert!(!has_no_ticks(clock(1e-5)) && !has_no_ticks(clock(1e-2)));
+        assert!(!has_no_ticks(|| None));
+    }
 }

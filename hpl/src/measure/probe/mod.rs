@@ -3,8 +3,8 @@
 //! Every measurement uses all cores at the same time, as a run does: the cores are divided into ranks of `threads`
 //! threads, and each rank works on a local shape of such a rank. Measurements alternate: each round does every point
 //! once, so that a disturbance affects all of them, and a sample is the median of its rounds with its spread. Rounds
-//! are repeated until the budget is used. Kernels are timed by the CPU time of their threads: the time that other
-//! processes had the cores is reported as a disturbance and is not part of the kernel's time.
+//! are repeated until the budget is used. Kernels are timed by the CPU time of their threads, unless the system counts it in long ticks: the
+//! time that other processes had the cores is reported as a disturbance and is not part of the kernel's time.
 
 mod clock;
 mod messages;
