@@ -7,6 +7,8 @@
 //! of the rate if messages are few. If the phases of our engine are measured, its timeline includes all of these
 //! ([`timeline_rate_gflops`]).
 
+use std::collections::{BTreeMap, HashMap};
+
 use hpl::plan::layout::Distribution;
 use space::machine::{Layer, Machine, Node};
 use space::{Candidate, EngineParams, HplParams, flops};
@@ -20,31 +22,100 @@ const SLOWEST: f64 = 1e-9;
 /// Predicted time of factoring order `n` in blocks of `nb` on the nodes of `grid`, in seconds.
 pub fn time_s(cluster: &Cluster, grid: &NodeGrid, n: usize, nb: usize) -> f64 {
     let (rows, columns) = (Distribution::weighted(n, nb, &grid.rows), Distribution::weighted(n, nb, &grid.columns));
-    // Seconds per flop and per byte of the node at each place.
-    let costs: Vec<(f64, f64)> =
-        grid.groups.iter().map(|&g| (1e-9 / cluster.groups()[g].speed_gflops, 1e-9 / cluster.port(g))).collect();
+    let cost = |i: usize, j: usize| Cost::new(cluster, grid.groups[i + j * grid.p]);
+    let mut rows_left = Axis::new(&rows, |i| (0..grid.q).map(|j| cost(i, j).bits()).collect());
+    let mut columns_left = Axis::new(&columns, |j| (0..grid.p).map(|i| cost(i, j).bits()).collect());
     let mut total_s = 0.0;
     for k in 0..rows.blocks() {
-        let (start, jb) = (rows.block(k).start, rows.block(k).len());
-        let left = |axis: &Distribution, at: usize| (axis.local_len(at) - axis.local_from(at, start + jb)) as f64;
-        let mp: Vec<f64> = (0..grid.p).map(|i| left(&rows, i)).collect();
-        let mut slowest_s: f64 = 0.0;
-        for j in 0..grid.q {
-            let nq = left(&columns, j);
-            for (i, mp) in mp.iter().enumerate() {
-                let (flop_s, byte_s) = costs[i + j * grid.p];
-                let jb = jb as f64;
-                let factored = if columns.block_owner(k) == j { mp * jb * jb } else { 0.0 };
-                let flops = 2.0 * mp * nq * jb + nq * jb * jb + factored;
-                let compute_s = if flops > 0.0 { flops * flop_s } else { 0.0 };
-                let panel = if grid.q > 1 && nq > 0.0 { mp * jb } else { 0.0 };
-                let u = if grid.p > 1 { nq * jb } else { 0.0 };
-                slowest_s = slowest_s.max(compute_s + 8.0 * (panel + u) * byte_s);
-            }
-        }
-        total_s += slowest_s;
+        let (jb, owner) = (rows.block(k).len(), columns.block_owner(k));
+        rows_left.finish(rows.block_owner(k), jb);
+        columns_left.finish(owner, jb);
+        // The column that factors the panel, and of the others those with the most to update.
+        let panel = (owner, columns_left.left[owner], true);
+        let step_s = columns_left.longest().map(|(j, nq)| (j, nq, false)).chain([panel]).map(|(j, nq, factors)| {
+            let of_node = |(i, mp)| cost(i, j).step_s([mp, nq, jb], factors, grid);
+            rows_left.longest().map(of_node).fold(0.0, f64::max)
+        });
+        total_s += step_s.fold(0.0, f64::max);
     }
     total_s
+}
+
+/// What a node takes for its part of a step.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    flop_s: f64,
+    byte_s: f64,
+}
+
+impl Cost {
+    fn new(cluster: &Cluster, group: usize) -> Self {
+        Self { flop_s: 1e-9 / cluster.groups()[group].speed_gflops, byte_s: 1e-9 / cluster.port(group) }
+    }
+
+    /// Equal for nodes that take the same time.
+    fn bits(&self) -> [u64; 2] {
+        [self.flop_s, self.byte_s].map(f64::to_bits)
+    }
+
+    /// Seconds for `mp` rows and `nq` columns of the trailing matrix with `jb` columns of the panel, which the node may factor.
+    fn step_s(&self, [mp, nq, jb]: [usize; 3], factors: bool, grid: &NodeGrid) -> f64 {
+        let [mp, nq, jb] = [mp, nq, jb].map(|size| size as f64);
+        let factored = if factors { mp * jb * jb } else { 0.0 };
+        let flops = 2.0 * mp * nq * jb + nq * jb * jb + factored;
+        let compute_s = if flops > 0.0 { flops * self.flop_s } else { 0.0 };
+        let panel = if grid.q > 1 && nq > 0.0 { mp * jb } else { 0.0 };
+        let u = if grid.p > 1 { nq * jb } else { 0.0 };
+        compute_s + 8.0 * (panel + u) * self.byte_s
+    }
+}
+
+/// What the process rows, or columns, have left during a run. Of those with nodes of equal costs the one with the most takes longest.
+#[derive(Debug)]
+struct Axis {
+    left: Vec<usize>,
+    /// The class of each: all of a class have nodes of equal costs at each place.
+    class: Vec<usize>,
+    /// One of each class.
+    first: Vec<usize>,
+    /// How many of each class have how much left.
+    counts: Vec<BTreeMap<usize, usize>>,
+}
+
+impl Axis {
+    fn new(axis: &Distribution, costs: impl Fn(usize) -> Vec<[u64; 2]>) -> Self {
+        let left: Vec<usize> = (0..axis.procs()).map(|at| axis.local_len(at)).collect();
+        let (mut known, mut first) = (HashMap::new(), Vec::new());
+        let class_of = |at: usize| {
+            *known.entry(costs(at)).or_insert_with(|| {
+                first.push(at);
+                first.len() - 1
+            })
+        };
+        let class: Vec<usize> = (0..axis.procs()).map(class_of).collect();
+        let mut counts = vec![BTreeMap::new(); first.len()];
+        class.iter().zip(&left).for_each(|(&class, &left)| *counts[class].entry(left).or_default() += 1);
+        Self { left, class, first, counts }
+    }
+
+    /// Takes a block of `len` from the one at `at`.
+    fn finish(&mut self, at: usize, len: usize) {
+        let (left, counts) = (&mut self.left[at], &mut self.counts[self.class[at]]);
+        if let Some(count) = counts.get_mut(left) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(left);
+            }
+        }
+        *left -= len;
+        *counts.entry(*left).or_default() += 1;
+    }
+
+    /// One of each class, with the most that any of it has left.
+    fn longest(&self) -> impl Iterator<Item = (usize, usize)> {
+        let most = |counts: &BTreeMap<usize, usize>| counts.last_key_value().map_or(0, |(&left, _)| left);
+        self.first.iter().copied().zip(self.counts.iter().map(most))
+    }
 }
 
 /// The machine with one process of `threads` threads on each node: all nodes have so many cores, as what other numbers of them do is
@@ -81,7 +152,43 @@ pub fn timeline_rate_gflops(
 mod tests {
     use super::*;
     use crate::simulated::SimulatedCluster;
-    use crate::weights::Combine;
+    use crate::weights::{Combine, NodeGroup};
+
+    /// The time by every node of every step, as [`time_s`] says it.
+    fn each_node_s(cluster: &Cluster, grid: &NodeGrid, n: usize, nb: usize) -> f64 {
+        let (rows, columns) = (Distribution::weighted(n, nb, &grid.rows), Distribution::weighted(n, nb, &grid.columns));
+        let step_s = |k: usize| {
+            let (start, jb) = (rows.block(k).start, rows.block(k).len());
+            let left = |axis: &Distribution, at: usize| axis.local_len(at) - axis.local_from(at, start + jb);
+            let places = (0..grid.q).flat_map(|j| (0..grid.p).map(move |i| (i, j)));
+            let of_node = |(i, j): (usize, usize)| {
+                let cost = Cost::new(cluster, grid.groups[i + j * grid.p]);
+                cost.step_s([left(&rows, i), left(&columns, j), jb], columns.block_owner(k) == j, grid)
+            };
+            places.map(of_node).fold(0.0, f64::max)
+        };
+        (0..rows.blocks()).map(step_s).sum()
+    }
+
+    #[test]
+    fn nodes_that_are_alike_are_counted_once() {
+        let group = |count: usize, speed_gflops: f64| NodeGroup {
+            name: format!("{speed_gflops}"),
+            count,
+            speed_gflops,
+            memory_bytes: 1 << 40,
+            reserved_bytes: 0,
+        };
+        let groups = vec![group(7, 300.0), group(3, 200.0), group(1, 90.0), group(1, 50.0)];
+        let cluster = Cluster::new(groups, vec![vec![2.0; 4]; 4]).unwrap();
+        let shares = cluster.normalised(&[3.0, 2.0, 0.9, 0.5]).unwrap();
+        for (p, q) in [(1, 12), (12, 1), (2, 6), (3, 4), (4, 3)] {
+            let grid = NodeGrid::place(&cluster, &shares, p, q, Combine::Mean).unwrap();
+            for (n, nb) in [(0, 8), (5, 8), (1000, 64), (3001, 32)] {
+                assert_eq!(time_s(&cluster, &grid, n, nb), each_node_s(&cluster, &grid, n, nb), "{p}x{q} {n} {nb}");
+            }
+        }
+    }
 
     /// Two nodes of four cores and two of half as many, which are half as fast: at N = 8000 a run on them is no slower than on four-core
     /// nodes of that speed.
