@@ -5,6 +5,9 @@ use space::Bcast;
 
 use super::network::MessageCost;
 
+/// Most positions of a row whose pieces of a panel are walked, as many for each of them: a row of thousands would take gigabytes.
+const MOST_PIECES: usize = 256;
+
 /// Arrival time of a panel at each position of a process row, in seconds after its root has started to send.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Routes {
@@ -17,20 +20,22 @@ impl Routes {
     /// `links`: by the number of columns between two ranks.
     pub(super) fn new(variant: Bcast, q: usize, columns: usize, links: &[MessageCost]) -> Self {
         let link = |hop: usize| links[hop.min(links.len() - 1)];
+        let long = matches!(variant, Bcast::Long | Bcast::LongM);
+        let walked = if long { columns.min(MOST_PIECES) } else { columns };
         let by =
-            |words: f64, only: fn(MessageCost) -> MessageCost| arrivals(variant, columns, words, |hop| only(link(hop)));
+            |words: f64, only: fn(MessageCost) -> MessageCost| arrivals(variant, walked, words, |hop| only(link(hop)));
         let mut parts =
             [by(0.0, |link| MessageCost { beta_s: 0.0, ..link }), by(1.0, |link| MessageCost { alpha_s: 0.0, ..link })];
-        if q > columns && columns > 2 {
-            // A ring has as many hops as positions. The long variants send as many pieces; the panel size is the same.
-            let stretch = (q - 1) as f64 / (columns - 1) as f64;
-            let long = matches!(variant, Bcast::Long | Bcast::LongM);
+        if q > walked && walked > 2 {
+            // A ring has as many hops as positions. The long variants send as many pieces, of a panel of the same size; by the plain one the
+            // next column has all of them no earlier than the others.
+            let stretch = (q - 1) as f64 / (walked - 1) as f64;
             for part in &mut parts[..if long { 1 } else { 2 }] {
-                let first = part[1];
-                part[2..].iter_mut().for_each(|s| *s = first + (*s - first) * stretch);
+                let first = if variant == Bcast::Long { 0.0 } else { part[1] };
+                part[1..].iter_mut().for_each(|s| *s = first + (*s - first) * stretch);
             }
         }
-        Self { parts }
+        Self { parts: parts.map(|part| spread(part, columns)) }
     }
 
     /// Seconds until a panel of `words` words, which represents `weight` panels, arrives at `position`. The first hop is
@@ -39,6 +44,16 @@ impl Routes {
         let at = |position: usize| self.parts[0][position] + words * self.parts[1][position];
         if position == 0 { 0.0 } else { weight * at(1) + (at(position) - at(1)) }
     }
+}
+
+/// The times of `columns` positions by those of `times`, which has as many or [`MOST_PIECES`]: the root and the next column, which M variants
+/// serve first, are themselves.
+fn spread(times: Vec<f64>, columns: usize) -> Vec<f64> {
+    if times.len() == columns {
+        return times;
+    }
+    let (walked, all) = (times.len() - 2, columns - 2);
+    (0..columns).map(|at| times[if at < 2 { at } else { 2 + (at - 2) * walked / all }]).collect()
 }
 
 /// Seconds after the root's start until a panel of `words` words arrives at each of `q` positions. A rank sends one message
@@ -103,8 +118,31 @@ mod tests {
         let links = [LINK; 64];
         for bcast in [Bcast::OneRing, Bcast::OneRingM, Bcast::TwoRing, Bcast::Long] {
             let [some, all] = [20, 60].map(|columns| Routes::new(bcast, 60, columns, &links));
-            let [some_s, all_s] = [some.arrival_s(19, 1e4, 1.0), all.arrival_s(59, 1e4, 1.0)];
-            assert!((some_s / all_s - 1.0).abs() < 0.12, "{bcast:?}: {some_s} {all_s}");
+            for ([some_at, all_at], words) in [([1, 1], 0.0), ([1, 1], 1e4), ([19, 59], 1e4)] {
+                let [some_s, all_s] = [some.arrival_s(some_at, words, 1.0), all.arrival_s(all_at, words, 1.0)];
+                assert!((some_s / all_s - 1.0).abs() < 0.12, "{bcast:?} {all_at}: {some_s} {all_s}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_long_row_represents_its_pieces() {
+        let q = 600;
+        for bcast in [Bcast::Long, Bcast::LongM] {
+            let some = Routes::new(bcast, q, q, &[LINK; 64]);
+            let all_s = arrivals(bcast, q, 0.0, |_| LINK);
+            let all_words_s = arrivals(bcast, q, 1e6, |_| MessageCost { alpha_s: 0.0, ..LINK });
+            for at in [1, 2, 50, 300, 599] {
+                let (start_s, words_s) = (some.arrival_s(at, 0.0, 1.0), some.parts[1][at] * 1e6);
+                println!("{bcast:?} {at}: {start_s} {} {words_s} {}", all_s[at], all_words_s[at]);
+                assert!((start_s / all_s[at] - 1.0).abs() < 0.12, "{bcast:?} {at}: {start_s} {}", all_s[at]);
+                assert!(
+                    (words_s / all_words_s[at] - 1.0).abs() < 0.12,
+                    "{bcast:?} {at}: {words_s} {}",
+                    all_words_s[at]
+                );
+            }
+            assert_eq!(Routes::new(bcast, 20_000, 20_000, &[LINK; 64]).parts[1].len(), 20_000);
         }
     }
 
