@@ -63,9 +63,14 @@ impl Links {
             let inner = layers.last().map_or(threads, |layer| layer.ranks);
             let ranks = (places.most(level) * threads).next_multiple_of(inner);
             let rates = summary(&of_level.iter().map(|pair| pair.gbytes_per_s).collect::<Vec<_>>());
-            // The only rank of a host measures the link that all ranks of a run have there together.
-            let lone = level == Joined::Network && places.most(Joined::Node) == 1;
-            layers.push(layer(level, &of_level, rates.median, ranks, lone.then_some(threads)));
+            let own = match level {
+                // The only rank of a host measures the link that all ranks of a run have there together.
+                Joined::Network if places.most(Joined::Node) == 1 => Some(threads),
+                Joined::Network if places.successive => None,
+                // Each rank is a node of its own to the closed forms, which share no link among nodes.
+                _ => Some(1),
+            };
+            layers.push(layer(level, &of_level, rates.median, ranks, own));
             let unlike = UNLIKE.max(rates.spread);
             let others = of_level.iter().filter(|pair| (pair.gbytes_per_s / rates.median - 1.0).abs() > unlike);
             links.extend(others.map(|pair| Link {
@@ -77,16 +82,16 @@ impl Links {
     }
 }
 
-/// The layer of some pairs, each with the bandwidth `gbytes_per_s` while all ranks exchange. `of_host`: how many ranks of one thread
-/// share what such a pair has, if a host has one rank in it.
-fn layer(level: Joined, pairs: &[&MeasuredPair<'_>], gbytes_per_s: f64, ranks: usize, of_host: Option<usize>) -> Layer {
+/// The layer of some pairs, each with the bandwidth `gbytes_per_s` while all ranks exchange. `own`: how many ranks share what such a pair has;
+/// without it a pair has what the measurements leave it of a link that is faster alone.
+fn layer(level: Joined, pairs: &[&MeasuredPair<'_>], gbytes_per_s: f64, ranks: usize, own: Option<usize>) -> Layer {
     let median = |of: &dyn Fn(&MeasuredPair<'_>) -> Option<f64>| {
         let values: Vec<f64> = pairs.iter().filter_map(|pair| of(pair)).collect();
         (!values.is_empty()).then(|| summary(&values).median)
     };
     let alone = median(&|pair| pair.link.alone_gbytes_per_s);
     let measured = alone.map_or(1.0, |alone| (alone / gbytes_per_s).round()).clamp(1.0, ranks as f64);
-    let (senders, shared_by) = of_host.map_or((measured, measured as usize), |threads| (1.0, threads));
+    let (senders, shared_by) = own.map_or((measured, measured as usize), |ranks| (1.0, ranks));
     Layer {
         name: level.name().to_owned(),
         ranks,

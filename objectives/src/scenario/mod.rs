@@ -244,8 +244,9 @@ pub(crate) fn layers(
         if ranks == joined && layer.ranks > 1 {
             continue;
         }
-        // What shares a link is within a node, or within what the layer inside joins.
-        let senders = placement.ranks_per_node.max(joined);
+        // What shares a link is within a node, or within what the layer inside joins; without nodes nothing is known of that.
+        let is_known = !machine.nodes.is_empty() || run.nodes.is_some();
+        let senders = if is_known { placement.ranks_per_node.max(joined) } else { usize::MAX };
         joined = ranks;
         let alpha_s = layer.alpha_s.or(choices.alpha_s).ok_or_else(|| ScenarioError::Missing {
             model,

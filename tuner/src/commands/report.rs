@@ -154,10 +154,11 @@ fn exports(
     Ok(Some(exports.foreign(&command, (rate_gflops, how), (&candidate, &settings), inputs)))
 }
 
-/// What the run of a row printed. It is in the folder of its input, which a user may have deleted; then HPL.out may have it still.
+/// What the run of a row printed. It is in the folder of its input, which a user may have deleted; then HPL.out may have it still, and is left
+/// as it is where the row does not tell.
 fn printed(folder: &RunFolder, row: &Row, results: &str) -> Option<String> {
     let own = std::fs::read_to_string(folder.trial(row.trial).join(results)).ok();
-    let is_own = |text: &String| row.output_sha256.as_ref() == Some(&sha256::of_bytes(text.as_bytes()));
+    let is_own = |text: &String| row.output_sha256.as_ref().is_none_or(|own| *own == sha256::of_bytes(text.as_bytes()));
     own.or_else(|| std::fs::read_to_string(folder.hpl_out()).ok().filter(is_own))
 }
 
@@ -205,6 +206,9 @@ mod tests {
         std::fs::write(folder.hpl_out(), "results").unwrap();
         let whole = Row { output_sha256: Some(sha256::of_bytes(b"results")), ..row(1) };
         assert_eq!(hpl_out(&session(), &[whole]).as_deref(), Some("results"));
-        assert_eq!(hpl_out(&session(), &[Row { output_sha256: None, ..row(1) }]), None, "it is of another run");
+        let untold = Row { output_sha256: None, ..row(1) };
+        assert_eq!(hpl_out(&session(), &[untold]).as_deref(), Some("results"), "nobody knows better");
+        let other = Row { output_sha256: Some(sha256::of_bytes(b"others")), ..row(1) };
+        assert_eq!(hpl_out(&session(), &[other]), None, "it is of another run");
     }
 }

@@ -51,9 +51,13 @@ impl Around {
         let rate = |path: &Path| environment::rate_gflops(program, path, &[]);
         let libraries: Vec<(PathBuf, Option<f64>)> =
             installed().into_iter().map(|path| (path.clone(), rate(&path))).collect();
-        let fastest = libraries.iter().max_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
-        let held = fastest
-            .and_then(|(path, _)| environment::held(&Engine::Ours, Some(&KernelChoice::Blas(path.clone())), program));
+        let mut rising: Vec<&(PathBuf, Option<f64>)> = libraries.iter().collect();
+        rising.sort_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
+        let of = |path: &Path| environment::held(&Engine::Ours, Some(&KernelChoice::Blas(path.to_owned())), program);
+        let all_held = rising.into_iter().filter_map(|(path, _)| of(path));
+        // What they hold back may be the better library; else that of the fastest is told.
+        let better = |held: &Held| held.better_gflops().unwrap_or(0.0);
+        let held = all_held.max_by(|a, b| better(a).total_cmp(&better(b)));
         let job = Allocation::here().map(|job| {
             let end = job.left_s.map_or(String::new(), |left| format!(", ends in {:.0} min", left / 60.0));
             let cpus = job.least_cpus().map_or(String::new(), |cpus| format!(", {cpus} CPUs or more on each"));

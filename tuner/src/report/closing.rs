@@ -114,7 +114,10 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     if summary.verified_run().is_none() && !(summary.default_is_back() && session.extent == Extent::Whole) {
         let failed = summary.final_run.as_ref().filter(|row| !row.passed);
         next.push(match failed.map(|row| row.failure_detail.as_deref().unwrap_or(row.outcome.name())) {
-            Some(why) => format!("the final run failed, {why}; the best is not verified at its N"),
+            Some(why) => {
+                let again = if is_over { String::new() } else { format!("; {goes_on}, and makes it again") };
+                format!("the final run failed, {why}; the best is not verified at its N{again}")
+            }
             None if is_over => "no final run of the best was made; a longer --budget leaves time for one".to_owned(),
             None => format!("no final run of the best was made; {goes_on}"),
         });

@@ -44,7 +44,7 @@ impl Progress {
         match &self.out {
             Out::Quiet => {}
             Out::Lines => say(text),
-            Out::Bar(bar) => bar.println(text),
+            Out::Bar(bar) => bar.println(printable(text)),
         }
     }
 
@@ -52,7 +52,7 @@ impl Progress {
     pub fn warn(&self, text: &str) {
         match &self.out {
             Out::Quiet | Out::Lines => say(&format!("warning: {text}")),
-            Out::Bar(bar) => bar.println(format!("warning: {text}")),
+            Out::Bar(bar) => bar.println(printable(&format!("warning: {text}"))),
         }
     }
 
@@ -97,7 +97,8 @@ impl Progress {
             bar.set_position((self.total_s - left_s).clamp(0.0, self.total_s) as u64);
             let best = if self.best.is_empty() { String::new() } else { format!(" · best {}", self.best) };
             let now = if self.now.is_empty() { String::new() } else { format!(": {}", self.now) };
-            bar.set_message(format!("{}{now}{best} · {} left", self.phase, human(left_s)));
+            let message = format!("{}{now}{best} · {} left", self.phase, human(left_s));
+            bar.set_message(printable(&message).into_owned());
         }
     }
 

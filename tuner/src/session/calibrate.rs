@@ -55,11 +55,11 @@ pub fn in_child(
         }
         let exit = GuardRecord::read(&folder).ok().and_then(|record| record.exit);
         let refused = exit == Some(Exit::Code(i32::from(exit::BAD_INPUT)));
+        if !refused {
+            return Err(failed(exit, &said));
+        }
         // What the first try said is why there were others.
         first.get_or_insert((exit, said));
-        if !refused {
-            break;
-        }
     }
     let (exit, said) = first.unwrap_or_default();
     Err(failed(exit, &said))

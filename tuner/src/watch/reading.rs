@@ -58,6 +58,8 @@ pub struct Running {
     pub now: Now,
     /// Seconds since it began.
     pub since_s: f64,
+    /// Seconds since the session said so.
+    pub told_s: f64,
     /// What was predicted of it.
     pub predicted: Option<Prediction>,
     /// How far it is, where its engine prints that.
@@ -178,6 +180,7 @@ impl Reader {
         let progress = |runs: &RealRuns| runs.progress_in(&self.folder.trial(now.trial)).last().copied();
         Some(Running {
             since_s: self.begun.since_s(&now),
+            told_s: self.files.now.age_s(),
             predicted,
             progress: self.runs.as_ref().and_then(progress),
             now,

@@ -389,7 +389,9 @@ fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Bud
     let whole_s = cost.at_most(baseline, Extent::Whole);
     let kept_s = match session.extent {
         Extent::Whole => whole_s,
-        Extent::Windows => kept_for_final_s(whole_s, budget.total_s(), setup.n_is_chosen),
+        Extent::Windows => {
+            kept_for_final_s([cost.of(baseline, Extent::Whole), whole_s], budget.total_s(), setup.n_is_chosen)
+        }
     };
     let forecast = Forecast {
         total_s: budget.total_s(),

@@ -110,12 +110,37 @@ mod tests {
         assert_eq!(due(&[512, 0, 0], &[]), None);
     }
 
+    /// Where half of the budget is enough for it: the time of the rounds is not kept then, nor that of a second final run.
+    #[test]
+    fn the_final_run_has_the_n_that_the_user_has_chosen() {
+        let windows = |extent: Extent| {
+            move |row: Row| Row { extent, rate_gflops: None, estimated_rate_gflops: row.rate_gflops, ..row }
+        };
+        let done = session(|c| Some(20.0 + if c.hpl.nb == 128 { 0.0 } else { 1.0 }));
+        let search = done.iter().filter(|(plan, _)| plan.strategy != Identity::FINAL);
+        let mut rows: Vec<Row> = search.map(|(_, row)| row.clone()).map(windows(Extent::Windows)).collect();
+        // One that has passed fails, too.
+        let failed = Row { passed: false, outcome: Outcome::Crashed, estimated_rate_gflops: None, ..rows[0].clone() };
+        rows.push(Row { trial: rows.len() as u64, ..failed });
+        let n_of = |n_is_chosen: bool| {
+            look(&rows, 0.0, |view| {
+                let whole_s = view.cost.at_most(view.setup.baseline, Extent::Whole);
+                let setup = Setup { extent: Extent::Windows, n_is_chosen, ..view.setup };
+                let n = view.setup.domain.spec().n;
+                let view = View { setup, total_s: 2.5 * whole_s, left_s: 1.3 * whole_s, ..*view };
+                let planned = view.final_due(128..=n).unwrap().plan.candidate.hpl.n;
+                (view.final_runs(), view.final_reserve_s() >= whole_s / 1.5, planned == n)
+            })
+        };
+        assert_eq!((n_of(true), n_of(false)), ((1, true, true), (2, true, false)));
+    }
+
     /// Memory, a node or a program may have been mended between the two sittings.
     #[test]
     fn final_runs_that_failed_before_a_resume_are_made_again() {
-        let again = due_after(&[512, 0, 0], &[], true).unwrap();
-        let n = look(&[], 0.0, |view| view.setup.domain.spec().n);
-        assert_eq!((again.strategy.as_str(), again.candidate.hpl.n), (Identity::FINAL, n));
+        let [first, again] = [false, true]
+            .map(|is_resumed| due_after(if is_resumed { &[512, 0, 0] } else { &[512] }, &[], is_resumed).unwrap());
+        assert_eq!((again.strategy.as_str(), &again.candidate), (Identity::FINAL, &first.candidate));
     }
 
     /// What failed before a session was resumed may be mended: the default is tried again, and then the search goes on.

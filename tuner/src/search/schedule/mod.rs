@@ -38,14 +38,14 @@ const PROMOTED: usize = 2;
 /// Share of the budget that is kept for the final run where the search goes by windows, and that the whole runs of leaders may take together.
 const FINAL_SHARE: f64 = 0.15;
 
-/// The same for the final run of an N that the user has chosen.
-const CHOSEN_SHARE: f64 = 0.5;
+/// The same for the final run of an N that the user has chosen: half, and something for what a run is expected to take as the search goes on.
+const CHOSEN_SHARE: f64 = 0.55;
 
-/// Seconds to keep for the final run where the search goes by windows and a whole run takes `whole_s` seconds: a share of the budget at
-/// most, a larger one where that gives the run the N that the user has chosen.
-pub fn kept_for_final_s(whole_s: f64, total_s: f64, n_is_chosen: bool) -> f64 {
-    let has_chosen = n_is_chosen && whole_s <= CHOSEN_SHARE * total_s;
-    if has_chosen { whole_s } else { whole_s.min(FINAL_SHARE * total_s) }
+/// Seconds to keep for the final run where the search goes by windows and a whole run is `expected` to take so many seconds, and `most` hardly
+/// exceeded: a share of the budget at most, a larger one where that gives the run the N that the user has chosen.
+pub fn kept_for_final_s([expected_s, most_s]: [f64; 2], total_s: f64, n_is_chosen: bool) -> f64 {
+    let has_chosen = n_is_chosen && expected_s <= CHOSEN_SHARE * total_s;
+    if has_chosen { most_s } else { most_s.min(FINAL_SHARE * total_s) }
 }
 
 /// What a session searches, and how; settled before its first trial.
@@ -192,21 +192,30 @@ impl<R: Finished> View<'_, R> {
         let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
         let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
         let tried = self.rows.iter().any(|row| row.strategy() == Identity::FINAL);
-        if comes_and_goes && !tried { 2 } else { 1 }
+        // Two of a chosen N would leave too little for the search, or have a smaller one.
+        let is_long = || {
+            let Setup { n_is_chosen, extent, .. } = self.setup;
+            n_is_chosen && extent == Extent::Windows && self.final_run_s() > CHOSEN_SHARE * self.total_s / 2.0
+        };
+        if comes_and_goes && !tried && !is_long() { 2 } else { 1 }
     }
 
-    /// Seconds to keep for the final runs and the closing of the session: what the fastest candidate so far hardly exceeds,
-    /// where the search goes by windows mostly a share of the budget at most.
-    pub fn final_reserve_s(&self) -> f64 {
+    /// Seconds to keep for a final run: what a whole run of the fastest candidate so far hardly exceeds, where the search goes by windows mostly
+    /// a share of the budget at most.
+    fn final_run_s(&self) -> f64 {
         let rate = |row: &&R| row.comparable_rate_gflops().unwrap_or(0.0);
         let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed());
         let candidate = fastest.map_or_else(|| self.setup.baseline.clone(), Finished::candidate);
-        let whole_s = self.cost.at_most(&candidate, Extent::Whole);
-        let kept_s = match self.setup.extent {
-            Extent::Whole => whole_s,
+        let whole_s = [self.cost.of(&candidate, Extent::Whole), self.cost.at_most(&candidate, Extent::Whole)];
+        match self.setup.extent {
+            Extent::Whole => whole_s[1],
             Extent::Windows => kept_for_final_s(whole_s, self.total_s, self.setup.n_is_chosen),
-        };
-        f64::from(self.final_runs()) * kept_s + CLOSING_S
+        }
+    }
+
+    /// Seconds to keep for the final runs and the closing of the session.
+    pub fn final_reserve_s(&self) -> f64 {
+        f64::from(self.final_runs()) * self.final_run_s() + CLOSING_S
     }
 
     /// The best candidate by posterior mean.

@@ -209,9 +209,9 @@ fn the_expert_s_configuration_is_run_right_after_the_default_and_once_where_it_f
 /// The final run has the N that the user has chosen where that leaves time for a search.
 #[test]
 fn more_time_is_kept_for_the_final_run_of_a_chosen_n() {
-    let kept = |whole_s, n_is_chosen| super::kept_for_final_s(whole_s, 100.0, n_is_chosen);
-    assert_eq!([10.0, 40.0, 60.0].map(|whole_s| kept(whole_s, false)), [10.0, 15.0, 15.0]);
-    assert_eq!([10.0, 40.0, 60.0].map(|whole_s| kept(whole_s, true)), [10.0, 40.0, 15.0]);
+    let kept = |whole_s: f64, chosen| super::kept_for_final_s([whole_s, whole_s + 1.0], 100.0, chosen);
+    assert_eq!([10.0, 40.0, 60.0].map(|whole_s| kept(whole_s, false)), [11.0, 15.0, 15.0]);
+    assert_eq!([10.0, 40.0, 60.0].map(|whole_s| kept(whole_s, true)), [11.0, 41.0, 15.0]);
 }
 
 #[test]

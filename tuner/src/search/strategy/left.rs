@@ -57,7 +57,11 @@ pub fn left(ctx: &Ctx<'_>) -> Option<GainLeft> {
 
 fn left_by(surrogate: &Surrogate<'_>, ctx: &Ctx<'_>) -> Option<GainLeft> {
     let known = bayes::leaders_by(surrogate, ctx, DRAWN);
-    let known: Vec<&Point> = known.iter().map(|(point, _)| point).collect();
+    let unsteady = bayes::unsteady(ctx);
+    // What will not be chosen beside the leader is no gain over it.
+    let is_like =
+        |point: &Point| known.first().is_some_and(|(first, _)| unsteady.contains(first)) || !unsteady.contains(point);
+    let known: Vec<&Point> = known.iter().map(|(point, _)| point).filter(|point| is_like(point)).collect();
     // Where no run keeps the power limit, there is nothing to gain over.
     known.first()?;
     let points = [known, untried(ctx, surrogate)?].concat();

@@ -92,7 +92,7 @@ impl Clock {
         if record.work == Work::AtWork {
             used_s += record.clock_age_s;
             if let Some(running) = &record.running {
-                used_s = used_s.max(budget_s - running.now.left_s + running.since_s);
+                used_s = used_s.max(budget_s - running.now.left_s + running.told_s);
             }
         }
         let words = match record.work {

@@ -76,6 +76,7 @@ pub(in crate::watch) fn at_work() -> Record {
     record.running = Some(Running {
         now: now(3, "bayes"),
         since_s: 12.0,
+        told_s: 12.0,
         predicted: Some(Prediction { rate_gflops: 21.5, sd: 0.05 }),
         progress: None,
     });
@@ -152,7 +153,8 @@ fn every_state_of_a_session_has_its_words() {
     for (strategy, stage) in
         [(Identity::PROMOTE, "whole runs of the leaders"), (Identity::FINAL, "final run"), ("bayes", "searching")]
     {
-        record.running = Some(Running { now: now(1, strategy), since_s: 0.0, predicted: None, progress: None });
+        record.running =
+            Some(Running { now: now(1, strategy), since_s: 0.0, told_s: 0.0, predicted: None, progress: None });
         assert_eq!(said(&record).0, stage);
     }
     record.work = Work::Silent { since_s: 130.0 };

@@ -31,7 +31,7 @@ pub struct TrialUnderWay {
 
 impl TrialUnderWay {
     pub(super) fn new(running: &Running, session: &Session) -> Self {
-        let Running { now, since_s, predicted, progress } = running;
+        let Running { now, since_s, predicted, progress, .. } = running;
         let what = if now.extent == Extent::Windows { "windows" } else { "whole run" };
         let (since, expected) = (short(*since_s), short(now.expected_s));
         let time = format!("trial {}, {what} for {since} of about {expected}", now.trial);

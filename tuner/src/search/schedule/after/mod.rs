@@ -41,16 +41,22 @@ impl<R: Finished> View<'_, R> {
             let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
             return due.then(|| self.whole(self.setup.baseline.clone(), "the default, better after the final run"));
         }
-        let failed = self.rows.iter().skip(self.setup.earlier_rows).filter(is_final).count();
-        if failed > FINALS_OF_BEST {
+        // What failed in an earlier sitting may be mended.
+        let failed = || self.rows.iter().skip(self.setup.earlier_rows).filter(is_final);
+        let at_n = |row: &R| row.candidate().at_n(self.setup.domain.spec().n);
+        if failed().count() > FINALS_OF_BEST {
             return None;
         }
-        if failed == FINALS_OF_BEST {
-            let (second, _) = self.leaders(2).into_iter().nth(1)?;
+        if failed().count() == FINALS_OF_BEST {
+            let tried: Vec<Candidate> = failed().map(at_n).collect();
+            let mut others = self.leaders(FINALS_OF_BEST + 1).into_iter().map(|(candidate, _)| candidate);
+            let second = others.find(|candidate| !tried.contains(candidate))?;
             return Some(self.whole(second, "the verified final run, of the second best, as that of the best failed"));
         }
+        // The choice stands: its own failure would make another one the best.
+        let chosen = self.rows.iter().find(is_final).map(at_n).or_else(|| self.chosen());
         let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.setup.domain, self.prior));
-        Some(self.whole(self.chosen().or_else(unseen)?, "the verified final run"))
+        Some(self.whole(chosen.or_else(unseen)?, "the verified final run"))
     }
 
     /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks or that of the search,
@@ -66,6 +72,12 @@ impl<R: Finished> View<'_, R> {
             larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))
         };
         let runs = f64::from(self.final_runs());
+        // The N that the user has chosen is worth more than rounds.
+        let chosen = Some(candidate.hpl.n).filter(|n| self.setup.n_is_chosen && orders.contains(n));
+        let at_most = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole);
+        if let Some(n) = chosen.filter(|n| at_most(n) <= left_s / runs) {
+            return Some(n);
+        }
         fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs))
     }
 

@@ -156,12 +156,15 @@ fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
     first.filter(|trial| ctx.history.keeps_limit(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
 }
 
-/// The points that failed or timed out as often as they passed: they are not run again. On a machine whose runs hang or break off
-/// now and then, what was run often has failed once, too.
-fn unsteady<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
+/// The points that failed or timed out as often as they passed, alone or in turn with another: they are not run again, and chosen last. On a
+/// machine whose runs hang or break off now and then, what was run often has failed once, too.
+pub(super) fn unsteady<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
     let mut lead: HashMap<&Point, i64> = HashMap::new();
     for trial in &ctx.history.trials {
         *lead.entry(&trial.point).or_default() += if log_rate(trial).is_some() { 1 } else { -1 };
+        if let Some(pair) = &trial.pair {
+            *lead.entry(&pair.reference).or_default() += 1;
+        }
     }
     lead.into_iter().filter(|(_, lead)| *lead <= 0).map(|(point, _)| point).collect()
 }
