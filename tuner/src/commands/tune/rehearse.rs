@@ -81,7 +81,8 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
     let mut wanted = Wanted::of(args.ranks, args.threads);
     if args.sbatch.is_some() {
-        here = elsewhere(here, machine.as_ref(), args.nodes, wanted);
+        let unknown = machine.is_none() && matches!(engine, Engine::Ours);
+        here = elsewhere(here, (machine.as_ref(), unknown), args.nodes, wanted);
     }
     let unequal = rank_input(args).unequal(&engine, machine.as_ref(), here.cores)?;
     enough_ranks(&unequal, &hosts)?;
@@ -167,12 +168,12 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
 }
 
 /// What a job has that will start later: the nodes of the description, else `nodes` of which nothing is known but that the ranks
-/// wanted are to fit.
-fn elsewhere(here: Here, machine: Option<&Machine>, nodes: Option<u64>, wanted: Wanted) -> Here {
+/// wanted are to fit; also of one node where it is `unknown` as the process of the session has all of it.
+fn elsewhere(here: Here, (machine, unknown): (Option<&Machine>, bool), nodes: Option<u64>, wanted: Wanted) -> Here {
     let described = machine.into_iter().flat_map(|machine| &machine.nodes).map(|node| node.cores);
     let cores = described.fold(here.cores, usize::max);
     let nodes = nodes.map_or(1, |nodes| nodes as usize);
-    let fit = if nodes > 1 || machine.is_none() { wanted.places() } else { 0 };
+    let fit = if nodes > 1 || unknown { wanted.places() } else { 0 };
     let cores = cores.saturating_mul(nodes).max(fit);
     Here { cores, memory_bytes: u64::MAX }
 }
