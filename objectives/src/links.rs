@@ -67,8 +67,8 @@ impl Links {
                 // The only rank of a host measures the link that all ranks of a run have there together.
                 Joined::Network if places.most(Joined::Node) == 1 => Some(threads),
                 Joined::Network if places.successive => None,
-                // Each rank is a node of its own to the closed forms, which share no link among nodes.
-                _ => Some(1),
+                // Each rank is a node of its own to the closed forms: in the innermost layer they share no link.
+                _ => layers.is_empty().then_some(1),
             };
             layers.push(layer(level, &of_level, rates.median, ranks, own));
             let unlike = UNLIKE.max(rates.spread);

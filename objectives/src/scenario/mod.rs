@@ -246,7 +246,7 @@ pub(crate) fn layers(
         }
         // What shares a link is within a node, or within what the layer inside joins; without nodes nothing is known of that.
         let is_known = !machine.nodes.is_empty() || run.nodes.is_some();
-        let senders = if is_known { placement.ranks_per_node.max(joined) } else { usize::MAX };
+        let senders = if is_known { placement.ranks_per_node.max(joined) } else { run.ranks() };
         joined = ranks;
         let alpha_s = layer.alpha_s.or(choices.alpha_s).ok_or_else(|| ScenarioError::Missing {
             model,

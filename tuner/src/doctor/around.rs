@@ -51,13 +51,15 @@ impl Around {
         let rate = |path: &Path| environment::rate_gflops(program, path, &[]);
         let libraries: Vec<(PathBuf, Option<f64>)> =
             installed().into_iter().map(|path| (path.clone(), rate(&path))).collect();
-        let mut rising: Vec<&(PathBuf, Option<f64>)> = libraries.iter().collect();
-        rising.sort_by(|a, b| a.1.unwrap_or(0.0).total_cmp(&b.1.unwrap_or(0.0)));
+        let mut falling: Vec<(&PathBuf, f64)> =
+            libraries.iter().filter_map(|(path, rate)| Some((path, (*rate)?))).collect();
+        falling.sort_by(|a, b| b.1.total_cmp(&a.1));
         let of = |path: &Path| environment::held(&Engine::Ours, Some(&KernelChoice::Blas(path.to_owned())), program);
-        let all_held = rising.into_iter().filter_map(|(path, _)| of(path));
-        // What they hold back may be the better library; else that of the fastest is told.
-        let better = |held: &Held| held.better_gflops().unwrap_or(0.0);
-        let held = all_held.max_by(|a, b| better(a).total_cmp(&better(b)));
+        let mut all_held = falling.iter().filter_map(|(path, _)| of(path));
+        // Of the fastest, unless what is held back of another one is faster still.
+        let most = falling.first().map_or(0.0, |(_, rate)| *rate);
+        let first = all_held.next();
+        let held = all_held.find(|held| held.better_gflops().is_some_and(|better| better > most)).or(first);
         let job = Allocation::here().map(|job| {
             let end = job.left_s.map_or(String::new(), |left| format!(", ends in {:.0} min", left / 60.0));
             let cpus = job.least_cpus().map_or(String::new(), |cpus| format!(", {cpus} CPUs or more on each"));

@@ -115,7 +115,8 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
         let failed = summary.final_run.as_ref().filter(|row| !row.passed);
         next.push(match failed.map(|row| row.failure_detail.as_deref().unwrap_or(row.outcome.name())) {
             Some(why) => {
-                let again = if is_over { String::new() } else { format!("; {goes_on}, and makes it again") };
+                let is_due = !is_over && !summary.default_is_back();
+                let again = if is_due { format!("; {goes_on}, and makes it again") } else { String::new() };
                 format!("the final run failed, {why}; the best is not verified at its N{again}")
             }
             None if is_over => "no final run of the best was made; a longer --budget leaves time for one".to_owned(),

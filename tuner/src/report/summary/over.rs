@@ -9,8 +9,8 @@ use crate::search::budget::CLOSING_S;
 /// Part of the budget after which a session that has a passed final run is over.
 const OVER: f64 = 0.9;
 
-/// Whether a session is over. Before a final run has passed, less time is left than a whole run takes as the session made them, where the final
-/// run has their N, else than a pair of runs of the search; after it, little of the budget is left, or less than such a pair takes.
+/// Whether a session is over. Before a final run has passed, less time is left than a whole run takes as the search made them, or a pair of its
+/// windows; after it, little of the budget is left, or less than such a pair takes.
 pub(crate) fn is_over(session: &Session, rows: &[Row]) -> bool {
     let used_s = session.used_s(rows);
     let left_s = session.budget_s - used_s;
@@ -21,8 +21,8 @@ pub(crate) fn is_over(session: &Session, rows: &[Row]) -> bool {
     if rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed) {
         return used_s > OVER * session.budget_s || left_s < pair_s;
     }
-    let is_at_n = session.n_fixed && session.extent == Extent::Whole;
-    left_s <= shortest_s(Extent::Whole).filter(|_| is_at_n).unwrap_or(pair_s).max(CLOSING_S)
+    let is_whole = session.extent == Extent::Whole;
+    left_s <= shortest_s(Extent::Whole).filter(|_| is_whole).unwrap_or(pair_s).max(CLOSING_S)
 }
 
 #[cfg(test)]
@@ -31,9 +31,9 @@ mod tests {
     use super::*;
     use crate::record::arbitrary::{row, windows};
 
-    /// Whether a session of 120 s with an N of its user is over of which so many are left, after a run of this time and, perhaps, a passed final run.
+    /// Whether a session of 120 s is over of which so many are left, after a run of this time and, perhaps, a passed final run.
     fn over(left_s: f64, run: Row, wall_s: f64, has_final: bool) -> bool {
-        let session = Session { elapsed_s: 120.0 - left_s, n_fixed: true, extent: run.extent, ..session() };
+        let session = Session { elapsed_s: 120.0 - left_s, extent: run.extent, ..session() };
         let run = Row { wall_s, ..run };
         let last = Row { strategy: Identity::FINAL.into(), wall_s, ..row(1) };
         let rows: Vec<Row> = [run].into_iter().chain(has_final.then_some(last)).collect();
@@ -47,9 +47,6 @@ mod tests {
         assert_eq!([9.6, 11.0].map(|left_s| over(left_s, row(0), 10.0, false)), [true, false]);
         // By windows a pair of them.
         assert_eq!([9.6, 3.0].map(|left_s| over(left_s, windows(0, 128, 20.0), 2.0, false)), [false, true]);
-        // Where the final run may have another N, a pair is the measure, too.
-        let whole = |left_s: f64| Session { elapsed_s: 120.0 - left_s, ..session() };
-        assert!(is_over(&whole(19.0), &[Row { wall_s: 10.0, ..row(0) }]));
         // A final run that failed is made again.
         let failed = Row { strategy: Identity::FINAL.into(), passed: false, ..row(1) };
         assert!(!is_over(&Session { elapsed_s: 110.0, ..session() }, &[row(0), failed]));

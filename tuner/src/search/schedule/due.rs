@@ -61,9 +61,11 @@ impl<R: Finished> View<'_, R> {
         let largest = if larger_failed { n.clamp(*final_n.start(), *final_n.end()) } else { *final_n.end() };
         plan.candidate.hpl.n = self.final_order(&plan.candidate, *final_n.start()..=largest, self.left_s)?;
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
+        // One that hangs leaves time for another.
+        let twice = 2.0 * self.cost.at_most(&plan.candidate, Extent::Whole) <= self.left_s && self.comes_and_goes();
         let limit_s = match self.final_runs() {
-            1 => self.left_s + CLOSING_S + GRACE_S,
-            runs => self.left_s / f64::from(runs),
+            1 if !twice => self.left_s + CLOSING_S + GRACE_S,
+            runs => self.left_s / f64::from(runs.max(2)),
         };
         Some(Due { plan, limit_s })
     }

@@ -45,7 +45,7 @@ const CHOSEN_SHARE: f64 = 0.55;
 /// exceeded: a share of the budget at most, a larger one where that gives the run the N that the user has chosen.
 pub fn kept_for_final_s([expected_s, most_s]: [f64; 2], total_s: f64, n_is_chosen: bool) -> f64 {
     let has_chosen = n_is_chosen && expected_s <= CHOSEN_SHARE * total_s;
-    if has_chosen { most_s } else { most_s.min(FINAL_SHARE * total_s) }
+    most_s.min(total_s * if has_chosen { CHOSEN_SHARE } else { FINAL_SHARE })
 }
 
 /// What a session searches, and how; settled before its first trial.
@@ -187,17 +187,21 @@ impl<R: Finished> View<'_, R> {
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of
     /// them has.
     pub fn final_runs(&self) -> u32 {
-        let passed = |trial: &&Trial| matches!(trial.outcome, TrialResult::Rate(_));
-        let trials = &self.history.trials;
-        let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
-        let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
-        let tried = self.rows.iter().any(|row| row.strategy() == Identity::FINAL);
         // Two of a chosen N would leave too little for the search, or have a smaller one.
         let is_long = || {
             let Setup { n_is_chosen, extent, .. } = self.setup;
             n_is_chosen && extent == Extent::Windows && self.final_run_s() > CHOSEN_SHARE * self.total_s / 2.0
         };
-        if comes_and_goes && !tried && !is_long() { 2 } else { 1 }
+        if self.comes_and_goes() && !is_long() { 2 } else { 1 }
+    }
+
+    /// Whether a candidate that passed has failed, too, and no final run was made.
+    fn comes_and_goes(&self) -> bool {
+        let passed = |trial: &&Trial| matches!(trial.outcome, TrialResult::Rate(_));
+        let trials = &self.history.trials;
+        let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
+        let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
+        comes_and_goes && !self.rows.iter().any(|row| row.strategy() == Identity::FINAL)
     }
 
     /// Seconds to keep for a final run: what a whole run of the fastest candidate so far hardly exceeds, where the search goes by windows mostly
