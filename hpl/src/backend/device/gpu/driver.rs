@@ -178,15 +178,22 @@ impl Driver {
     /// # Errors
     /// When the driver fails.
     pub(super) fn newest_toolkit(&self, device: c_int) -> Result<Option<u32>, DeviceError> {
-        /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`
-        const CAPABILITY: [c_int; 2] = [75, 76];
         /// The last version for devices below capability 7.5.
         const LAST_OF_OLD: c_int = 12;
         let OwnCalls::Cuda { .. } = &self.own else { return Ok(None) };
-        let [major, minor] = CAPABILITY.map(|number| self.attribute(number, device, ""));
+        let is_old = self.capability(device, "")? < 75;
         let newest = self.int(self.calls.driver_version)? / 1000;
-        let newest = if (major?, minor?) < (7, 5) { newest.min(LAST_OF_OLD) } else { newest };
-        Ok(u32::try_from(newest).ok())
+        Ok(u32::try_from(if is_old { newest.min(LAST_OF_OLD) } else { newest }).ok())
+    }
+
+    /// Capability of a CUDA device, 10·major + minor; 0 with HIP, whose compiler needs none.
+    ///
+    /// # Errors
+    /// When the driver fails; they name the device by `label`.
+    pub(super) fn capability(&self, device: c_int, label: &str) -> Result<c_int, DeviceError> {
+        let OwnCalls::Cuda { .. } = &self.own else { return Ok(0) };
+        // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+        Ok(10 * self.attribute(75, device, label)? + self.attribute(76, device, label)?)
     }
 
     /// An attribute of a device by its number.
@@ -294,14 +301,6 @@ impl Gpu {
         self.driver.check(name, status, &self.label)
     }
 
-    /// Attribute of the device, by its number in each platform's header.
-    ///
-    /// # Errors
-    /// When the driver fails.
-    pub(super) fn attribute(&self, cuda: c_int, hip: c_int) -> Result<c_int, DeviceError> {
-        self.driver.attribute(self.driver.platform.pick(cuda, hip), self.device, &self.label)
-    }
-
     /// Multiprocessors, each of which has one block of threads with most of its shared memory.
     ///
     /// # Errors
@@ -316,7 +315,7 @@ impl Gpu {
             return Ok(units.unwrap_or(LEAST_OF_HIP));
         };
         // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        Ok(usize::try_from(self.attribute(16, 16)?).unwrap_or(1))
+        Ok(usize::try_from(self.driver.attribute(16, self.device, &self.label)?).unwrap_or(1))
     }
 
     /// Free bytes and all bytes of the device's memory.

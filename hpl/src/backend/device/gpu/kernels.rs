@@ -123,11 +123,7 @@ impl GpuKernels {
     /// When compiler or driver fail.
     pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
         let compiler = KernelCompiler::open(gpu.driver.platform, gpu.driver.newest_toolkit(gpu.device)?)?;
-        // Major and minor of the capability: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR; not needed with HIP.
-        let capability = match gpu.driver.platform {
-            super::library::GpuPlatform::Cuda => 10 * gpu.attribute(75, 75)? + gpu.attribute(76, 76)?,
-            super::library::GpuPlatform::Hip => 0,
-        };
+        let capability = gpu.driver.capability(gpu.device, &gpu.label)?;
         // One code for all devices of a name.
         let device = name(&gpu.driver, gpu.device)?;
         let compiled_by = format!("{} {}, capability {capability}, {device}", compiler.library, compiler.version()?);
