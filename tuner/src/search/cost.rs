@@ -33,7 +33,11 @@ const FILL_BYTES_PER_S: f64 = 0.75e9;
 
 /// Wall-clock seconds of a job by the model alone.
 pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> f64 {
-    let solve_s = predictor.time_s(candidate);
+    of_solve_s(predictor.time_s(candidate), candidate, extent)
+}
+
+/// Wall-clock seconds of a job whose whole run factors and solves in `solve_s`.
+fn of_solve_s(solve_s: f64, candidate: &Candidate, extent: Extent) -> f64 {
     match extent {
         Extent::Whole => whole_s(solve_s),
         Extent::Windows => {
@@ -56,9 +60,9 @@ pub fn solve_s(wall_s: f64) -> f64 {
     (wall_s - START_S).max(START_S) / (1.0 + UNTIMED_SHARE)
 }
 
-/// Wall-clock seconds of a passed trial by the model alone; of others it is not asked for.
-pub(crate) fn modelled_s<R: Finished>(row: &R, predictor: &Predictor) -> f64 {
-    if row.passed() { model_s(predictor, &row.candidate(), row.extent()) } else { f64::NAN }
+/// Seconds in which the whole run of a passed trial factors and solves, by the model alone; of others it is not asked for.
+pub(crate) fn modelled_solve_s<R: Finished>(row: &R, predictor: &Predictor) -> f64 {
+    if row.passed() { predictor.time_s(&row.candidate()) } else { f64::NAN }
 }
 
 /// What the engine's own choice of windows measures of a run.
@@ -103,26 +107,28 @@ impl<'a> CostEstimate<'a> {
     /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more, as long as
     /// there is no whole run.
     pub fn new<R: Finished>(rows: &[R], predictor: &'a Predictor) -> Self {
-        let modelled: Vec<f64> = rows.iter().map(|row| modelled_s(row, predictor)).collect();
-        Self::of_modelled(rows, &modelled, predictor)
+        let solve_s: Vec<f64> = rows.iter().map(|row| modelled_solve_s(row, predictor)).collect();
+        Self::of_modelled(rows, &solve_s, predictor)
     }
 
-    /// The same of rows whose [modelled times](modelled_s) are known.
-    pub(crate) fn of_modelled<R: Finished>(rows: &[R], modelled: &[f64], predictor: &'a Predictor) -> Self {
+    /// The same of rows whose [modelled times](modelled_solve_s) are known.
+    pub(crate) fn of_modelled<R: Finished>(rows: &[R], solve_s: &[f64], predictor: &'a Predictor) -> Self {
+        let own_s = |(row, solve_s): (&R, &f64)| of_solve_s(*solve_s, &row.candidate(), row.extent());
+        let modelled: Vec<f64> = rows.iter().zip(solve_s).map(own_s).collect();
         let alone = |row: &R| row.passed() && row.reference_trial().is_none();
-        let passed = |extent| rows.iter().zip(modelled).filter(move |(row, _)| alone(row) && row.extent() == extent);
+        let passed = |extent| rows.iter().zip(&modelled).filter(move |(row, _)| alone(row) && row.extent() == extent);
         let of = |row: &R, extent, ratio| CostRatio { run: row.shared(), extent, ratio };
         let own = |(row, modelled): (&R, &f64)| of(row, row.extent(), row.wall_s() / modelled);
         let mut measured: Vec<CostRatio> = passed(Extent::Whole).chain(passed(Extent::Windows)).map(own).collect();
         if passed(Extent::Whole).next().is_none() {
-            let estimated = passed(Extent::Windows).filter_map(|(row, _)| {
+            let windows = rows.iter().zip(solve_s).filter(|(row, _)| alone(row) && row.extent() == Extent::Windows);
+            let estimated = windows.filter_map(|(row, modelled_s)| {
                 let solve_s = rate_gflops(row.n(), 1.0) / row.estimated_rate_gflops()?;
-                let modelled_s = model_s(predictor, &row.candidate(), Extent::Whole);
-                Some(of(row, Extent::Whole, whole_s(solve_s) / modelled_s))
+                Some(of(row, Extent::Whole, whole_s(solve_s) / whole_s(*modelled_s)))
             });
             measured.extend(estimated);
         }
-        Self { predictor, run_spread: run_spread(&measured), of_pairs: of_pairs(rows, modelled, &measured), measured }
+        Self { predictor, run_spread: run_spread(&measured), of_pairs: of_pairs(rows, &modelled, &measured), measured }
     }
 
     /// Wall-clock time of a pair, in that of the trials of both alone.
@@ -169,10 +175,13 @@ impl<'a> CostEstimate<'a> {
 /// See [`CostEstimate::of_pairs`]: the geometric mean of what is expected and of what the pairs took.
 fn of_pairs<R: Finished>(rows: &[R], modelled: &[f64], measured: &[CostRatio]) -> f64 {
     let modelled_s = |trial: u64| Some(modelled[rows.iter().position(|row| row.trial() == trial)?]);
+    let alone =
+        |extent| median(&measured.iter().filter(|of| of.extent == extent).map(|of| of.ratio).collect::<Vec<_>>());
+    let [whole, windows] = [Extent::Whole, Extent::Windows].map(alone);
     let pairs = rows.iter().zip(modelled).filter_map(|(row, own_s)| {
         let both_s = own_s + modelled_s(row.pair()?.reference_trial)?;
-        let alone: Vec<f64> = measured.iter().filter(|of| of.extent == row.extent()).map(|of| of.ratio).collect();
-        Some((row.wall_s() / both_s / median(&alone)?).ln())
+        let usual = if row.extent() == Extent::Whole { whole } else { windows };
+        Some((row.wall_s() / both_s / usual?).ln())
     });
     let logs: Vec<f64> = pairs.filter(|log| log.is_finite()).chain([PAIR_COST.ln()]).collect();
     mean(&logs).exp()

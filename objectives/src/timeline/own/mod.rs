@@ -44,8 +44,11 @@ use self::sampling::{SampleSize, Sampling};
 use self::tasks::{FactRows, Maker};
 use super::{StepTimes, Timeline};
 
-/// Maximum number of cached times, and of cached panels: some 8 MB.
-const KEPT: usize = 16_384;
+/// Maximum number of cached times: what a look at a session asks again and again. Each may take 1 KB.
+const KEPT_TIMES: usize = 1024;
+
+/// Maximum number of cached panels.
+const KEPT_PANELS: usize = 16_384;
 
 /// Up to this number of steps times ranks, a timeline of all steps walks every rank.
 const EVERY_RANK: usize = 1 << 22;
@@ -93,7 +96,7 @@ impl OwnModel {
         known.unwrap_or_else(|| {
             let time_s = self.one_time_s(candidate, SampleSize::FINE);
             let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-            if times.len() >= KEPT {
+            if times.len() >= KEPT_TIMES {
                 times.clear();
             }
             times.insert(candidate.clone(), time_s);
@@ -183,7 +186,7 @@ impl OwnModel {
 
     fn panel(&self, recipe: Recipe, jb: usize) -> Arc<PanelWork> {
         let mut known = self.panels.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT {
+        if known.len() >= KEPT_PANELS {
             known.clear();
         }
         Arc::clone(known.entry((recipe, jb)).or_insert_with(|| Arc::new(PanelWork::new(&recipe, jb))))

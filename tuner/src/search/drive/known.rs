@@ -5,15 +5,16 @@ use space::Candidates;
 use space::dims::Point;
 
 use crate::record::{Finished, Objective};
-use crate::search::cost::{CostEstimate, modelled_s};
+use crate::search::cost::{CostEstimate, modelled_solve_s};
 use crate::search::history::{History, point_of};
 use crate::search::model::SessionModel;
 
-/// The points of the rows of a session and the costs by its model, in the order of the rows.
+/// The points of the rows of a session and the times by its model, in the order of the rows.
 #[derive(Debug, Default)]
 pub struct KnownRows {
     points: Vec<KnownPoint>,
-    modelled_s: Vec<f64>,
+    /// Seconds of factorization and back substitution.
+    solve_s: Vec<f64>,
     /// [`SessionModel::learned`] of the model that says so.
     learned: usize,
 }
@@ -44,14 +45,14 @@ impl KnownPoint {
 }
 
 impl KnownRows {
-    /// Looks at the rows that are new, and at the costs of all where the model has learned since.
+    /// Looks at the rows that are new, and at the times of all where the model has learned since.
     pub(super) fn look<R: Finished>(&mut self, rows: &[R], domain: &dyn Candidates, model: &SessionModel<'_>) {
         self.points.extend(rows[self.points.len()..].iter().map(|row| KnownPoint::of(row, domain)));
         if self.learned != model.learned() {
             self.learned = model.learned();
-            self.modelled_s.clear();
+            self.solve_s.clear();
         }
-        self.modelled_s.extend(rows[self.modelled_s.len()..].iter().map(|row| modelled_s(row, &model.predictor)));
+        self.solve_s.extend(rows[self.solve_s.len()..].iter().map(|row| modelled_solve_s(row, &model.predictor)));
     }
 
     /// As [`History::from_rows`], of the rows that were looked at.
@@ -61,6 +62,6 @@ impl KnownRows {
 
     /// As [`CostEstimate::new`], of the rows that were looked at.
     pub(super) fn cost<'a, R: Finished>(&self, rows: &[R], predictor: &'a Predictor) -> CostEstimate<'a> {
-        CostEstimate::of_modelled(rows, &self.modelled_s, predictor)
+        CostEstimate::of_modelled(rows, &self.solve_s, predictor)
     }
 }
