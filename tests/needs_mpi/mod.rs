@@ -4,6 +4,7 @@ mod sessions;
 mod setup;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -251,6 +252,41 @@ fn memory_refused_in_mid_run_ends_the_job() {
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
     assert!(err(&output).contains("ends the job: no memory for a buffer of"), "{}", err(&output));
     nothing_is_left(folder.path());
+}
+
+/// Resident memory of a process in MB; 0 when it is gone.
+fn resident_mb(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1000
+}
+
+#[test]
+#[ignore = "needs MPI: tests/run --install"]
+fn a_rank_outside_of_the_grid_keeps_no_matrix() {
+    // Each of two ranks has 256 MB of the matrix; then rank 0 has all of it.
+    let dat = Dat { n: "8000", nb: "128", q: "2 1", p: "1 1", ..SMALL };
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let folder = dat.folder();
+        let mut command = mpi.run(2, &mpi.built("xhpl"));
+        command.args(["--json", "--threads", "1"]).current_dir(&folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut job = Job(command.spawn().unwrap());
+        let (mut results, mut first) = (BufReader::new(job.0.stdout.take().unwrap()), String::new());
+        results.read_line(&mut first).unwrap();
+        assert!(first.contains("\"passed\":true"), "{mpi:?}: {first}");
+        let ranks = ranks_in(&folder.path().canonicalize().unwrap());
+        loop {
+            let mut memory_mb: Vec<u64> = ranks.iter().map(|&pid| resident_mb(pid)).collect();
+            memory_mb.sort_unstable();
+            if matches!(memory_mb[..], [least, most] if (1..150).contains(&least) && most > 400) {
+                break;
+            }
+            assert!(job.0.try_wait().unwrap().is_none(), "{mpi:?}: at last {memory_mb:?} MB");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop((job, results));
+        nothing_is_left(folder.path());
+    }
 }
 
 /// Each process would solve the whole problem, and all would write the same file.

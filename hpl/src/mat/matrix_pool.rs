@@ -16,7 +16,7 @@ pub(crate) struct MatrixPool(Mutex<PooledBlock>);
 struct PooledBlock {
     /// The parts of one block, one of each rank; `None` for those that the ranks hold. Empty without a block.
     parts: Vec<Option<Buffer>>,
-    /// Number of ranks among which it was last divided.
+    /// Ranks of the run that it was last prepared for, those of other processes included.
     ranks: usize,
     /// Minimum elements of a block; 0 without [`MatrixPool::reserve`].
     at_least: usize,
@@ -29,16 +29,20 @@ impl MatrixPool {
         block.at_least = block.at_least.max(Buffer::shared_len(lens));
     }
 
-    /// Prepares a run whose ranks in this process need matrices of these lengths: divides the kept block among them. A block
-    /// that is too small or incomplete is first returned to the system, so that a run uses at most its own or an earlier
-    /// run's memory. The same is done if the number of ranks has changed and nothing was [reserved](Self::reserve), as a
-    /// page stays in the NUMA domain of the thread that filled it first.
-    pub(crate) fn prepare(&self, lens: &[usize], huge_pages: bool) {
+    /// Prepares a run of `ranks` ranks, of which those in this process need matrices of these lengths: divides the kept block among
+    /// them. A block that is too small or incomplete is first returned to the system, so that a run uses at most its own or an
+    /// earlier run's memory. The same is done if the number of ranks has changed and nothing was [reserved](Self::reserve): a
+    /// page stays in the NUMA domain of the thread that filled it first, and of a run on other processes of the node a process has
+    /// another part. A process without a rank in the run keeps nothing.
+    pub(crate) fn prepare(&self, lens: &[usize], ranks: usize, huge_pages: bool) {
         let mut block = self.0.lock();
-        let alike = block.ranks == lens.len() || block.at_least > 0;
+        let alike = block.ranks == ranks || block.at_least > 0;
         let one = block.parts.drain(..).flatten().next();
         let one = one.filter(|part| alike && part.huge_pages() == huge_pages);
-        block.ranks = lens.len();
+        block.ranks = ranks;
+        if lens.is_empty() {
+            return;
+        }
         let parts = |buffer: Buffer| buffer.divide(lens).map(|parts| parts.into_iter().map(Some).collect());
         block.parts = one.and_then(parts).unwrap_or_default();
         if block.parts.is_empty() {
@@ -85,7 +89,7 @@ mod tests {
 
     /// One run: the first element of each rank's matrix. The last rank takes its matrix first.
     fn run(pool: &MatrixPool, lens: &[usize], huge_pages: bool) -> Vec<usize> {
-        pool.prepare(lens, huge_pages);
+        pool.prepare(lens, lens.len(), huge_pages);
         let take = |(rank, &len): (usize, &usize)| (rank, pool.take(rank, len, huge_pages).unwrap());
         let mut taken: Vec<(usize, Buffer)> = lens.iter().enumerate().rev().map(take).collect();
         assert!(taken.iter().all(|(rank, buffer)| buffer.len() >= lens[*rank]));
@@ -116,5 +120,25 @@ mod tests {
         assert_eq!(pool.bytes(), 9 * 8 * PAGE as u64, "as much as was reserved");
         assert_eq!(run(&pool, &[4 * PAGE, 4 * PAGE], true).iter().min(), one.first(), "of another grid");
         assert_eq!(run(&pool, &[9 * PAGE], true), one);
+    }
+
+    #[test]
+    fn a_process_keeps_no_more_than_its_part_of_a_run_on_other_ranks() {
+        const PAGE: usize = 512;
+        let pool = MatrixPool::default();
+        let pages_after = |len: Option<usize>, ranks: usize| {
+            let lens: Vec<usize> = len.into_iter().collect();
+            pool.prepare(&lens, ranks, false);
+            if let Some(len) = len {
+                pool.give(0, pool.take(0, len, false).unwrap());
+            }
+            pool.bytes() / (8 * PAGE as u64)
+        };
+        assert_eq!(pages_after(Some(4 * PAGE), 2), 4);
+        assert_eq!(pages_after(Some(3 * PAGE), 2), 4, "of a smaller N on the same ranks");
+        assert_eq!(pages_after(Some(2 * PAGE), 4), 2, "of more ranks");
+        assert_eq!(pages_after(None, 1), 0, "outside of the grid");
+        assert_eq!(pages_after(None, 1), 0);
+        assert_eq!(pages_after(Some(2 * PAGE), 4), 2);
     }
 }

@@ -1,5 +1,8 @@
 //! The memory check of a run.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use space::{Candidate, HplParams, Weights, order};
 
 use super::RunError;
@@ -19,14 +22,37 @@ pub(super) enum FreeMemory {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct NodeMemory {
     free_bytes: u64,
-    /// Kept by these ranks.
+    /// Kept from earlier runs by the ranks of the job on this node, also by those that are not in the run: before it begins they
+    /// return what it does not use.
     kept_bytes: u64,
     ranks: Vec<usize>,
 }
 
+/// What a rank finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RankMemory {
+    /// Free memory of its node.
+    pub(super) free_bytes: u64,
+    /// Memory that its process keeps from earlier runs.
+    pub(super) kept_bytes: u64,
+}
+
 impl NodeMemory {
+    /// The nodes with any of the first `ranks` ranks of a job, which has on each of its ranks, in order, this node and this memory.
+    pub(super) fn of_run(job: impl IntoIterator<Item = (usize, RankMemory)>, ranks: usize) -> Vec<Self> {
+        let mut nodes: BTreeMap<usize, Self> = BTreeMap::new();
+        for (rank, (node, RankMemory { free_bytes, kept_bytes })) in job.into_iter().enumerate() {
+            if rank < ranks {
+                nodes.entry(node).or_default().add(rank, free_bytes, kept_bytes);
+            } else if let Some(node) = nodes.get_mut(&node) {
+                node.kept_bytes = node.kept_bytes.saturating_add(kept_bytes);
+            }
+        }
+        nodes.into_values().collect()
+    }
+
     /// Adds a rank that finds so much free memory on the node, and keeps some itself.
-    pub(super) fn add(&mut self, rank: usize, free_bytes: u64, kept_bytes: u64) {
+    fn add(&mut self, rank: usize, free_bytes: u64, kept_bytes: u64) {
         self.free_bytes = if self.ranks.is_empty() { free_bytes } else { self.free_bytes.min(free_bytes) };
         self.kept_bytes = self.kept_bytes.saturating_add(kept_bytes);
         self.ranks.push(rank);
@@ -215,6 +241,19 @@ mod tests {
         two.add(1, 1800, 30);
         two.add(2, 1600, 10);
         assert_eq!(FreeMemory::Nodes(vec![one, two]).in_equal_parts(), 3 * 820);
+    }
+
+    #[test]
+    fn ranks_outside_of_the_grid_return_what_they_keep() {
+        let rank = |node, free_bytes, kept_bytes| (node, RankMemory { free_bytes, kept_bytes });
+        // Two nodes of two ranks each, after a run on all of them, and a third node without a rank of the next run.
+        let job = [rank(0, 100, 40), rank(0, 90, 30), rank(2, 200, 50), rank(2, 80, 60), rank(4, 10, 70)];
+        let bytes = |ranks| NodeMemory::of_run(job, ranks).iter().map(NodeMemory::bytes).collect::<Vec<_>>();
+        assert_eq!(bytes(1), [100 + 40 + 30]);
+        assert_eq!(bytes(3), [90 + 40 + 30, 200 + 50 + 60]);
+        assert_eq!(bytes(5), [90 + 40 + 30, 80 + 50 + 60, 10 + 70]);
+        let one = FreeMemory::Nodes(NodeMemory::of_run(job, 1));
+        assert_eq!(one.in_equal_parts(), 170, "for one rank, not two");
     }
 
     proptest! {

@@ -4,8 +4,6 @@
 //! rank that it is ready (its kernels are loaded); start signal of rank 0; factorization on the first P·Q ranks; report
 //! of each of these ranks.
 
-use std::collections::BTreeMap;
-
 use crate::mat::Buffer;
 use crate::sync::Arc;
 use serde::de::DeserializeOwned;
@@ -14,7 +12,7 @@ use space::{Candidate, HplParams, KernelChoice};
 
 use super::RunError;
 use super::job::{Job, JobOutcome, RankReport};
-use super::memory::NodeMemory;
+use super::memory::{NodeMemory, RankMemory};
 use super::nodes::{Nodes, RankPlacement};
 use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
@@ -57,20 +55,10 @@ enum RankCommand {
     End(u8),
 }
 
-/// The memory available to a process.
-#[derive(Serialize, Deserialize)]
-struct ProcessMemory {
-    /// Free memory of its node.
-    free_bytes: u64,
-    /// Memory that the process keeps from earlier runs.
-    kept_bytes: u64,
-}
-
-impl ProcessMemory {
-    fn here(world: &MpiComm) -> Self {
-        let kept_bytes = world.buffers().matrices.bytes();
-        Self { free_bytes: host::facts().memory_available_bytes, kept_bytes }
-    }
+/// The memory available to this process.
+fn memory_here(world: &MpiComm) -> RankMemory {
+    let kept_bytes = world.buffers().matrices.bytes();
+    RankMemory { free_bytes: host::facts().memory_available_bytes, kept_bytes }
 }
 
 /// The job of one rank.
@@ -120,16 +108,22 @@ impl Processes {
 
     /// Host and cores of each rank with `threads` threads, in order.
     pub(super) fn bindings(&self, threads: usize) -> Vec<RankBinding> {
-        let ranks = self.world.size();
-        (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
-        let memory = |rank| if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-        let binding = |((rank, placement), cores): ((usize, &RankPlacement), Vec<usize>)| RankBinding {
+        let cores = self.nodes.of_run(self.world.size()).cores(threads);
+        let binding = |((placement, memory), cores): ((&RankPlacement, RankMemory), Vec<usize>)| RankBinding {
             host: placement.host.clone(),
             cores_allowed: placement.cores.clone(),
             cores,
-            memory_bytes: memory(rank).free_bytes,
+            memory_bytes: memory.free_bytes,
         };
-        self.nodes.0.iter().enumerate().zip(self.nodes.of_run(ranks).cores(threads)).map(binding).collect()
+        self.nodes.0.iter().zip(self.memory()).zip(cores).map(binding).collect()
+    }
+
+    /// What each rank of the job finds, in order.
+    fn memory(&self) -> Vec<RankMemory> {
+        let others = 1..self.world.size();
+        others.clone().for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
+        let found = others.map(|rank| recv_json(&self.world, rank));
+        std::iter::once(memory_here(&self.world)).chain(found).collect()
     }
 
     pub(super) fn check_grid(&self, hpl: &HplParams) -> Result<(), RunError> {
@@ -139,14 +133,8 @@ impl Processes {
 
     /// The memory of each node for the first `ranks` ranks.
     pub(super) fn free_memory(&self, ranks: usize) -> Vec<NodeMemory> {
-        let ranks = ranks.min(self.world.size());
-        (1..ranks).for_each(|rank| send_json(&self.world, rank, &RankCommand::FreeBytes));
-        let mut nodes: BTreeMap<usize, NodeMemory> = BTreeMap::new();
-        for (rank, placement) in self.nodes.0[..ranks].iter().enumerate() {
-            let found = if rank == 0 { ProcessMemory::here(&self.world) } else { recv_json(&self.world, rank) };
-            nodes.entry(placement.node).or_default().add(rank, found.free_bytes, found.kept_bytes);
-        }
-        nodes.into_values().collect()
+        let nodes = self.nodes.0.iter().map(|placement| placement.node);
+        NodeMemory::of_run(nodes.zip(self.memory()), ranks)
     }
 
     /// Executes a job on the ranks of the grid; returns its outcome and the report of each rank, in order.
@@ -191,7 +179,7 @@ fn run_commands(world: &MpiComm) -> u8 {
     let mut loaded: Option<(KernelChoice, Box<dyn Kernels>)> = None;
     loop {
         match recv_json(world, 0) {
-            RankCommand::FreeBytes => send_json(world, 0, &ProcessMemory::here(world)),
+            RankCommand::FreeBytes => send_json(world, 0, &memory_here(world)),
             RankCommand::Run(rank_job) => {
                 let choice = &rank_job.candidate.engine.kernels;
                 if loaded.as_ref().is_none_or(|(known, _)| known != choice) {
@@ -228,15 +216,18 @@ fn take_part<R>(
     work: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>,
 ) -> Option<R> {
     let RankJob { candidate, cores, .. } = rank_job;
-    let in_grid = world.rank() < candidate.hpl.ranks();
-    let comm = world.split(usize::from(!in_grid), world.rank()).expect(JOB_ABORTS);
+    let (rank, ranks) = (world.rank(), candidate.hpl.ranks());
+    let in_grid = rank < ranks;
+    // Before the split, which no rank leaves before all have called it: when one fills its matrix, the others have returned what they
+    // keep of earlier runs and this one does not use.
+    let lens: Vec<usize> = in_grid.then(|| matrix_len(candidate, rank)).into_iter().collect();
+    world.buffers().matrices.prepare(&lens, ranks, candidate.engine.huge_pages);
+    let comm = world.split(usize::from(!in_grid), rank).expect(JOB_ABORTS);
     if !in_grid {
         return None;
     }
     comm.set_spin(cores.len() >= candidate.engine.threads);
     let before = Mask::of_this_thread();
-    let len = matrix_len(candidate, world.rank());
-    world.buffers().matrices.prepare(&[len], candidate.engine.huge_pages);
     let outcome = work(&comm, cores);
     world.clear_messages();
     // The next run may use other cores.

@@ -28,7 +28,7 @@ pub(super) fn run_threads<R: Send>(
     let sets = affinity::core_sets_near(cores, ranks, candidate.engine.threads, &near);
     // Threads that share cores are not pinned, and do not spin.
     let world = threads::world_with(Arc::clone(buffers), ranks, sets.is_some());
-    buffers.matrices.prepare(&matrix_lens(candidate), candidate.engine.huge_pages);
+    buffers.matrices.prepare(&matrix_lens(candidate), ranks, candidate.engine.huge_pages);
     let sets = sets.unwrap_or_else(|| vec![Vec::new(); ranks]);
     let sets = shared_in_panels(&candidate.hpl, sets, 0..ranks);
     let work = &work;

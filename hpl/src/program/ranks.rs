@@ -123,7 +123,7 @@ impl Ranks {
     }
 
     /// Reserves shared memory for a later run with local matrices of these lengths. Processes of an MPI job have separate
-    /// memory, which is mapped again when it is too small.
+    /// memory, which is mapped again when it is too small or the run is on another number of ranks.
     pub(super) fn reserve(&self, lens: &[usize]) {
         match &self.0 {
             Available::Threads(buffers) => buffers.matrices.reserve(lens),
