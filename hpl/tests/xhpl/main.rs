@@ -374,9 +374,16 @@ fn no_check_at_threshold_0() {
 #[test]
 fn progress_lines() {
     // Long enough for a report: there is one every 50 ms.
-    let out = succeeds(&xhpl(&folder(&dat(&[(6, "2500"), (8, "64")])), &["--progress"]));
+    let out =
+        succeeds(&xhpl(&folder(&dat(&[(5, "2"), (6, "2500 2500"), (8, "64")])), &["--progress", "--threads", "1"]));
     let lines: Vec<&str> = out.lines().filter(|line| line.starts_with("Column=")).collect();
     assert!(!lines.is_empty() && lines.iter().all(|line| line.contains(" Fraction=") && line.contains("% Gflops=")));
+    // The heading of each run stands between its progress and its result.
+    let starts = ["Column=", "T/V                N", "WR"];
+    let mut order: Vec<&str> =
+        out.lines().filter_map(|line| starts.into_iter().find(|start| line.starts_with(*start))).collect();
+    order.dedup();
+    assert_eq!(order, starts.repeat(2), "{out}");
 }
 
 #[test]

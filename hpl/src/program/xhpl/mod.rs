@@ -293,10 +293,8 @@ fn run_all(
     if text {
         out.write(&out::header(dat))?;
     }
+    let mut headed = false;
     for (index, candidate) in candidates.iter().enumerate() {
-        if text && (index == 0 || dat.threshold > 0.0) {
-            out.write(&out::heading())?;
-        }
         let is_last = index + 1 == candidates.len();
         let progress = args.progress.then_some(&lines as &dyn Watch);
         let watch = &Watching { progress, spans: is_last && records.wants_spans() };
@@ -304,6 +302,11 @@ fn run_all(
         match runner.run_on(ranks, candidate, &options) {
             Ok(run) => {
                 write_last(args, is_last, |path| program::write_result(path, &run.result))?;
+                // As in Netlib's program between the progress of a run and its result.
+                if text && (!headed || dat.threshold > 0.0) {
+                    out.write(&out::heading())?;
+                    headed = true;
+                }
                 out.write(&if text { report(&run, dat.threshold, &mut tally) } else { json(&run.result) })?;
                 records.add(&run, is_last)?;
             }
