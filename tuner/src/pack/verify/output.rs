@@ -19,6 +19,8 @@ const OWN_DAT: &str = "take the HPL.dat that the run read, from trials/NUMBER of
 const HALF_TIME_S: f64 = 0.005;
 /// How far the stamps of a run may be from its time, in seconds: both are whole ones.
 const STAMPS_S: f64 = 2.0;
+/// By how much a local clock is put forward in spring and back in autumn, in seconds.
+const SUMMER_S: f64 = 3600.0;
 
 /// A result with the digits of its rate.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +84,8 @@ pub(super) fn arithmetic(checked: &mut Checked, file: &str, text: &str, threshol
     }
     if let (Some([start, end]), Some(last)) = (printed, results.last()) {
         let between_s = start.duration_until(end).as_secs_f64();
-        if (between_s - last.record.time_s).abs() > STAMPS_S {
+        let off_s = between_s - last.record.time_s;
+        if [0.0, SUMMER_S, -SUMMER_S].into_iter().all(|summer_s| (off_s - summer_s).abs() > STAMPS_S) {
             let problem =
                 format!("a time of {} s, but {between_s} s between its start and end stamps", last.record.time_s);
             checked.find(file, problem, ORIGINAL);
@@ -238,6 +241,9 @@ mod tests {
         };
         assert_eq!(stamped("00:11"), [] as [&str; 0]);
         assert!(stamped("soon")[0].contains("its start and end stamps cannot be read"));
+        let summer =
+            "HPL_pdgesv() start time Sun Mar 29 01:59:59 2026\n\nHPL_pdgesv() end time   Sun Mar 29 03:00:00 2026\n";
+        assert_eq!(found(&(text(line, "3.4e-03 ...... PASSED") + summer)), [] as [&str; 0]);
         assert!(stamped("18:10")[0].contains("a time of 0.07 s, but 1080 s between"), "{:?}", stamped("18:10"));
     }
 
