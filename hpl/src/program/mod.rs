@@ -10,6 +10,7 @@ mod error;
 pub mod files;
 pub mod freed;
 mod job;
+mod local_time;
 mod memory;
 mod mpi;
 mod nodes;
@@ -28,6 +29,7 @@ pub mod xhpl;
 
 pub use self::emulation::{Emulated, refuse_emulation};
 pub use self::error::RunError;
+pub use self::local_time::local_offset_s;
 pub use self::mpi::{UnderMpi, refuse_mpi};
 pub use self::pair::{measure_pair, pair_of, write_pair};
 pub use self::progress::ProgressLines;

@@ -14,7 +14,7 @@ use crate::params::Coded;
 use crate::{HplParams, Looking, Pmap};
 
 pub use read::{OutRecord, parse};
-pub use stamp::ctime_utc;
+pub use stamp::ctime;
 pub use windows::{pair, windows};
 pub use write::{Norms, Tally, footer, header, heading, progress, read_progress, report, residual, result, skipped};
 

@@ -4,13 +4,14 @@ const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// `after_s` seconds after a UTC time of RFC 3339 (`2023-10-12T18:37:13Z`, fractions allowed), as C's `ctime`
-/// prints it, without the line end. `None` when the text is no such time.
+/// prints it, in local time and without the line end. `offset_s` says by how many seconds local time is ahead of UTC at a time
+/// in seconds since 1970 in UTC. `None` when the text is no such time, or local time lies before 1970.
 ///
 /// ```
-/// let stamp = space::out::ctime_utc("2023-10-12T18:37:13.5Z", 48.5);
-/// assert_eq!(stamp.as_deref(), Some("Thu Oct 12 18:38:02 2023"));
+/// let stamp = space::out::ctime("2023-10-12T18:37:13.5Z", 48.5, |_| 7200);
+/// assert_eq!(stamp.as_deref(), Some("Thu Oct 12 20:38:02 2023"));
 /// ```
-pub fn ctime_utc(rfc3339: &str, after_s: f64) -> Option<String> {
+pub fn ctime(rfc3339: &str, after_s: f64, offset_s: impl Fn(u64) -> i64) -> Option<String> {
     let (date, time) = rfc3339.strip_suffix('Z')?.split_once('T')?;
     let [year, month, day] = fields(date, '-')?;
     let (whole, fraction) = time.split_once('.').unwrap_or((time, "0"));
@@ -22,11 +23,11 @@ pub fn ctime_utc(rfc3339: &str, after_s: f64) -> Option<String> {
     }
     let midnight = days_before_year(year) + days_before_month(year, month) + day - 1;
     let seconds = (midnight * 24 + hour) * 3600 + minute * 60 + second + (fraction + after_s) as u64;
-    Some(ctime(seconds))
+    seconds.checked_add_signed(offset_s(seconds)).map(stamp)
 }
 
-/// The stamp of a time in seconds since 1970-01-01T00:00:00Z, a Thursday.
-fn ctime(seconds: u64) -> String {
+/// The stamp of a time in seconds since 1970-01-01 00:00:00, a Thursday.
+fn stamp(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // Years and months are few: walk.
     let year = (1970..).take_while(|&year| days_before_year(year) <= days).last().unwrap_or(1970);
@@ -68,21 +69,33 @@ mod tests {
     #[test]
     fn known_times() {
         // From `date -u -d @…`.
-        for (seconds, stamp) in [
+        for (seconds, expected) in [
             (0, "Thu Jan  1 00:00:00 1970"),
             (951_782_400, "Tue Feb 29 00:00:00 2000"),
             (1_697_135_833, "Thu Oct 12 18:37:13 2023"),
             (1_735_689_599, "Tue Dec 31 23:59:59 2024"),
             (4_107_542_400, "Mon Mar  1 00:00:00 2100"),
         ] {
-            assert_eq!(ctime(seconds), stamp);
+            assert_eq!(stamp(seconds), expected);
         }
     }
 
     #[test]
     fn text_and_seconds_agree() {
-        assert_eq!(ctime_utc("2024-02-29T23:59:59Z", 1.0).as_deref(), Some("Fri Mar  1 00:00:00 2024"));
-        assert_eq!(ctime_utc("2024-12-31T23:59:59.999Z", 0.001).as_deref(), Some("Wed Jan  1 00:00:00 2025"));
+        let in_utc = |text, after_s| ctime(text, after_s, |_| 0);
+        assert_eq!(in_utc("2024-02-29T23:59:59Z", 1.0).as_deref(), Some("Fri Mar  1 00:00:00 2024"));
+        assert_eq!(in_utc("2024-12-31T23:59:59.999Z", 0.001).as_deref(), Some("Wed Jan  1 00:00:00 2025"));
+    }
+
+    #[test]
+    fn local_time_is_that_of_the_moment() {
+        // One hour ahead, two from 2024-03-31T01:00:00Z on.
+        let local = |text| ctime(text, 0.0, |seconds| if seconds < 1_711_846_800 { 3600 } else { 7200 });
+        assert_eq!(local("2024-03-31T00:59:59Z").as_deref(), Some("Sun Mar 31 01:59:59 2024"));
+        assert_eq!(local("2024-03-31T01:00:00Z").as_deref(), Some("Sun Mar 31 03:00:00 2024"));
+        let behind = ctime("2024-01-01T00:00:00Z", 0.0, |_| -34_200);
+        assert_eq!(behind.as_deref(), Some("Sun Dec 31 14:30:00 2023"));
+        assert_eq!(ctime("1970-01-01T00:00:00Z", 0.0, |_| -1), None);
     }
 
     #[test]
@@ -100,8 +113,8 @@ mod tests {
             "2024-01-01T00:00:00.xZ",
             "1969-01-01T00:00:00Z",
         ] {
-            assert_eq!(ctime_utc(text, 0.0), None, "{text}");
+            assert_eq!(ctime(text, 0.0, |_| 0), None, "{text}");
         }
-        assert_eq!(ctime_utc("2024-01-01T00:00:00Z", f64::NAN), None);
+        assert_eq!(ctime("2024-01-01T00:00:00Z", f64::NAN, |_| 0), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{DOUBLE, SINGLE, ctime_utc, tv_code};
+use super::{DOUBLE, SINGLE, ctime, tv_code};
 use crate::dat::HplDat;
 use crate::params::Coded;
 use crate::{Bcast, Form, HplParams, Looking, Pmap, RunResult, Swap};
@@ -216,15 +216,16 @@ pub fn footer(tally: &Tally, threshold: f64) -> String {
     )
 }
 
-/// The whole output of finished runs of one HPL.dat, from their results, which do not contain norms.
-pub fn report(dat: &HplDat, results: &[RunResult]) -> String {
+/// The whole output of finished runs of one HPL.dat, from their results, which do not contain norms, in the local time of
+/// [`ctime`].
+pub fn report(dat: &HplDat, results: &[RunResult], offset_s: impl Fn(u64) -> i64) -> String {
     let (mut out, mut tally) = (header(dat), Tally::default());
     for (i, run) in results.iter().enumerate() {
         if i == 0 || dat.threshold > 0.0 {
             out += &heading();
         }
         let (core, before_s) = run.core_start();
-        let stamp = |after_s| ctime_utc(core, after_s).unwrap_or_else(|| core.to_owned());
+        let stamp = |after_s| ctime(core, after_s, &offset_s).unwrap_or_else(|| core.to_owned());
         let (started, ended) = (stamp(before_s), stamp(before_s + run.time_s));
         out += &result(&run.candidate.hpl, run.time_s, run.rate_gflops, &started, &ended);
         match run.residual {

@@ -111,7 +111,7 @@ fn netlib_result() -> RunResult {
 
 #[test]
 fn a_report_is_netlibs_text() {
-    assert_eq!(out::report(&HplDat::single(&netlib_params()), &[netlib_result()]), NETLIB);
+    assert_eq!(out::report(&HplDat::single(&netlib_params()), &[netlib_result()], |_| 0), NETLIB);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_failure_is_netlibs_text_with_its_norms() {
 #[test]
 fn without_a_check_there_is_one_heading_and_no_verdict() {
     let dat = HplDat { threshold: 0.0, ..HplDat::single(&netlib_params()) };
-    let text = out::report(&dat, &[netlib_result(), netlib_result()]);
+    let text = out::report(&dat, &[netlib_result(), netlib_result()], |_| 0);
     assert_eq!(text.matches("T/V      ").count(), 1);
     assert!(text.contains("              2 tests completed without checking,\n              0 tests skipped"));
     assert!(!text.contains("residual"));
@@ -172,7 +172,7 @@ fn without_a_check_there_is_one_heading_and_no_verdict() {
 #[test]
 fn a_zero_pivot_is_skipped_and_counted() {
     let singular = RunResult { residual: None, passed: false, info: 7, ..netlib_result() };
-    let text = out::report(&HplDat::single(&netlib_params()), &[singular]);
+    let text = out::report(&HplDat::single(&netlib_params()), &[singular], |_| 0);
     assert!(text.contains(">>> Error code returned by solve is 7, skip <<<\n"));
     assert!(text.contains("              1 tests skipped because"));
     assert_eq!(out::parse(&text)[0].passed, None);

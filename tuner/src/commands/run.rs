@@ -5,8 +5,8 @@ use std::io::Write;
 use hpl::backend::device::FoundGpus;
 use hpl::plan::windows::Windows;
 use hpl::program::{
-    ProgressLines, RunError, RunOptions, measure_candidate, measure_pair, refuse_emulation, refuse_mpi, run_candidate,
-    write_pair, write_result, write_windows,
+    ProgressLines, RunError, RunOptions, local_offset_s, measure_candidate, measure_pair, refuse_emulation, refuse_mpi,
+    run_candidate, write_pair, write_result, write_windows,
 };
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, KernelChoice, RunResult};
@@ -116,6 +116,6 @@ fn read_engine(args: &RunArgs, ranks: usize) -> anyhow::Result<EngineParams> {
 
 fn print(dat: &HplDat, result: &RunResult) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(space::out::report(dat, std::slice::from_ref(result)).as_bytes())?;
+    out.write_all(space::out::report(dat, std::slice::from_ref(result), local_offset_s).as_bytes())?;
     Ok(out.flush()?)
 }

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn in_a_job_with_room_for_two_zones_only_utc_is_known() {
         let job = [1_000_000_000.0, 1_000_003_600.0];
-        let stamp = |seconds: u64| space::out::ctime_utc("2001-09-09T01:46:40Z", seconds as f64).unwrap();
+        let stamp = |seconds: u64| space::out::ctime("2001-09-09T01:46:40Z", seconds as f64, |_| 0).unwrap();
         let utc = output(&stamp(1000), &stamp(1100));
         assert_eq!(of_printed(&utc, job, 100.0).unwrap().inside, [1_000_001_001.0, 1_000_001_100.0]);
         let local = output(&stamp(1000 + 7200), &stamp(1100 + 7200));

@@ -4,7 +4,7 @@ use space::Candidate;
 use space::out::{self, Norms, Tally};
 
 use crate::Residual;
-use crate::program::{CompletedRun, RunError};
+use crate::program::{CompletedRun, RunError, local_offset_s};
 
 /// A skipped run: as Netlib prints it, or as a line of JSON.
 pub(super) fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
@@ -21,7 +21,7 @@ pub(super) fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -
 pub(super) fn report(run: &CompletedRun, threshold: f64, tally: &mut Tally) -> String {
     let result = &run.result;
     let (core, before_s) = result.core_start();
-    let stamp = |after_s| out::ctime_utc(core, after_s).unwrap_or_else(|| core.to_owned());
+    let stamp = |after_s| out::ctime(core, after_s, local_offset_s).unwrap_or_else(|| core.to_owned());
     let (started, ended) = (stamp(before_s), stamp(before_s + result.time_s));
     let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
     if threshold <= 0.0 {
