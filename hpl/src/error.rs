@@ -5,7 +5,8 @@ use crate::backend::host::team::HelperPanicked;
 use crate::comm::PeerGone;
 use crate::mat::NoMemory;
 
-/// Error of [`crate::lu::solve`]. All ranks of a run return one; the ranks that did not cause it return [`Error::Peer`].
+/// Error of [`crate::lu::solve`]. All ranks of a run return one; the ranks that did not cause it return [`Error::Peer`] or
+/// [`Error::DeviceMemoryElsewhere`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// Another rank failed or its process ended.
@@ -37,7 +38,25 @@ pub enum Error {
     /// The device of this rank failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The device of this rank has no memory for its part of the matrix, which all ranks know before the run begins.
+    #[error(transparent)]
+    DeviceMemory(DeviceError),
+    /// The device of another rank has none, see [`DeviceMemory`](Self::DeviceMemory).
+    #[error("the device of another rank has no memory for its part of the matrix")]
+    DeviceMemoryElsewhere,
     /// A thread of this rank panicked; its message went to stderr.
     #[error(transparent)]
     Panicked(#[from] HelperPanicked),
+}
+
+impl Error {
+    /// Whether a device lacks memory: another run may fit.
+    pub fn lacks_device_memory(&self) -> bool {
+        self.is_agreed() || matches!(self, Self::Device(error) if error.lacks_memory)
+    }
+
+    /// Whether all ranks know of it when they return it, and none waits for another one.
+    pub(crate) fn is_agreed(&self) -> bool {
+        matches!(self, Self::DeviceMemory(_) | Self::DeviceMemoryElsewhere)
+    }
 }

@@ -1,5 +1,6 @@
 //! `xhpl` under mpirun, built for Open MPI and for MPICH.
 
+mod devices;
 mod sessions;
 mod setup;
 

@@ -137,9 +137,13 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the run, with the padding of its columns, does not fit in memory: another run may.
+    /// Whether the run, with the padding of its columns, does not fit in memory, or in that of a device: another run may.
     pub fn lacks_memory(&self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::Padded { .. })
+        match self {
+            Self::TooLarge { .. } | Self::Padded { .. } => true,
+            Self::Engine { source, .. } => source.lacks_device_memory(),
+            _ => false,
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use super::RunError;
 use super::job::{Job, JobOutcome, RankReport};
 use super::memory::{NodeMemory, RankMemory};
 use super::nodes::{Nodes, RankPlacement};
+use super::rank_threads::conclude;
+use crate::backend::device::DeviceError;
 use crate::backend::host::kernels::{self, Kernels};
 use crate::comm::mpi::{self, Calls, MpiComm};
 use crate::comm::{Comm, Request, Tag};
@@ -69,6 +71,10 @@ struct RankJob {
     cores: Vec<usize>,
     job: Job,
 }
+
+/// How a rank has ended its work without ending the job: with its report, or because a device lacks memory, its own for this reason or that
+/// of another rank.
+type RankEnd = Result<RankReport, Option<DeviceError>>;
 
 /// Starts MPI by `calls`. On ranks other than 0 it returns at the end of the job.
 pub(super) fn start(calls: &'static Calls) -> Role {
@@ -161,11 +167,19 @@ impl Processes {
             return Err(RunError::Unready { rank, message });
         }
         let work = |comm: &MpiComm, cores: &[usize]| job.work(candidate, comm, cores, kernels, watch);
-        let (outcome, report) = take_part(world, &rank_job(0), work).expect("rank 0 is in every grid");
+        let own = take_part(world, &rank_job(0), work).expect("rank 0 is in every grid");
+        let own = own.map(|(outcome, report)| (Some(outcome), report));
+        let other = |rank| -> Result<(Option<JobOutcome>, RankReport), Error> {
+            let end: RankEnd = recv_json(world, rank);
+            let report = end.map_err(|lack| lack.map_or(Error::DeviceMemoryElsewhere, Error::DeviceMemory))?;
+            Ok((None, report))
+        };
+        let ends = std::iter::once(own).chain((1..ranks).map(other)).map(Ok).collect();
+        let (mut outcomes, mut of_ranks): (Vec<_>, Vec<_>) = conclude(ends)?.into_iter().unzip();
         // All ranks started after the same barrier: at the same time as rank 0, within a few message times.
-        let started = report.started;
-        let others = (1..ranks).map(|rank| RankReport { started, ..recv_json(world, rank) });
-        Ok((outcome, std::iter::once(report).chain(others).collect()))
+        let started = of_ranks[0].started;
+        of_ranks.iter_mut().for_each(|report| report.started = started);
+        Ok((outcomes.swap_remove(0).expect("that of rank 0"), of_ranks))
     }
 
     /// Ends the other ranks with exit code `code`.
@@ -195,7 +209,11 @@ fn run_commands(world: &MpiComm) -> u8 {
                     && let Some(report) =
                         take_part(world, &rank_job, |comm, cores| work(&rank_job, comm, cores, &**kernels))
                 {
-                    send_json(world, 0, &report);
+                    let end: RankEnd = report.map_err(|error| match error {
+                        Error::DeviceMemory(lack) => Some(lack),
+                        _ => None,
+                    });
+                    send_json(world, 0, &end);
                 }
             }
             RankCommand::End(code) => return code,
@@ -209,12 +227,13 @@ fn work(rank_job: &RankJob, comm: &MpiComm, cores: &[usize], kernels: &dyn Kerne
     rank_job.job.work(&rank_job.candidate, comm, cores, kernels, &SpansOnly(wants_spans)).map(|(_, report)| report)
 }
 
-/// Calls `work` as a rank of the grid; `None` for a rank outside the grid. Called by all ranks of the job.
+/// Calls `work` as a rank of the grid; `None` for a rank outside the grid. Called by all ranks of the job, which an error ends that they
+/// have not agreed on.
 fn take_part<R>(
     world: &MpiComm,
     rank_job: &RankJob,
     work: impl FnOnce(&MpiComm, &[usize]) -> Result<R, Error>,
-) -> Option<R> {
+) -> Option<Result<R, Error>> {
     let RankJob { candidate, cores, .. } = rank_job;
     let (rank, ranks) = (world.rank(), candidate.hpl.ranks());
     let in_grid = rank < ranks;
@@ -233,8 +252,13 @@ fn take_part<R>(
     // The next run may use other cores.
     before.restore();
     comm.set_spin(false);
-    // Most errors have already aborted the job.
-    outcome.map_err(|error| world.poison(&error.to_string())).ok()
+    if let Err(error) = &outcome
+        && !error.is_agreed()
+    {
+        // Most have already done so.
+        world.poison(&error.to_string());
+    }
+    Some(outcome)
 }
 
 /// Records spans if rank 0 requests them; ignores the progress.

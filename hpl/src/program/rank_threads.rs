@@ -95,7 +95,7 @@ pub(super) fn conclude<R>(ends: Vec<thread::Result<Result<R, Error>>>) -> Result
 fn priority(error: &RunError) -> u8 {
     match error {
         RunError::Panicked { .. } => 2,
-        RunError::Engine { source: Error::Peer(_), .. } => 0,
+        RunError::Engine { source: Error::Peer(_) | Error::DeviceMemoryElsewhere, .. } => 0,
         _ => 1,
     }
 }

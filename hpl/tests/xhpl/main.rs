@@ -1,6 +1,7 @@
 //! The program `xhpl` from the command line.
 
 mod gpu;
+mod gpu_memory;
 mod stamps;
 
 use std::fs;

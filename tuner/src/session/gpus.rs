@@ -55,7 +55,9 @@ pub fn look(program: &Path) -> Drivers {
     let told = answer.and_then(|text| serde_json::from_str::<[Result<FoundGpus, DeviceError>; 2]>(&text).ok());
     let reason =
         "its libraries crashed, or did not answer within a minute: try hpl-tune doctor, and the driver's own tools";
-    let silent = |platform: &str| Err(DeviceError { device: platform.to_owned(), reason: reason.to_owned() });
+    let silent = |platform: &str| {
+        Err(DeviceError { device: platform.to_owned(), reason: reason.to_owned(), lacks_memory: false })
+    };
     let [cuda, hip] = told.unwrap_or_else(|| ["cuda", "hip"].map(silent));
     [("cuda", cuda), ("hip", hip)]
 }
@@ -125,7 +127,11 @@ mod tests {
             libraries: vec!["libcuda.so.1".to_owned()],
             devices: bytes.iter().map(|&memory_bytes| GpuFacts { name: "GPU".to_owned(), memory_bytes }).collect(),
         };
-        let none = |device: &str| DeviceError { device: device.to_owned(), reason: "no driver".to_owned() };
+        let none = |device: &str| DeviceError {
+            device: device.to_owned(),
+            reason: "no driver".to_owned(),
+            lacks_memory: false,
+        };
         [("cuda", cuda.map(found).ok_or_else(|| none("cuda"))), ("hip", Err(none("hip")))]
     }
 

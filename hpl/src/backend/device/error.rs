@@ -10,4 +10,7 @@ pub struct DeviceError {
     pub device: String,
     /// What failed.
     pub reason: String,
+    /// Whether it failed for lack of memory, of the device or of the host's that it reads: a smaller N may fit.
+    #[serde(default)]
+    pub lacks_memory: bool,
 }

@@ -69,7 +69,7 @@ pub struct Report {
 /// stays pinned. `watch` receives the progress on rank 0.
 ///
 /// # Errors
-/// A rank that fails poisons `comm`, so that all ranks return an error.
+/// A rank that fails poisons `comm`, so that all ranks return an error. Of a device that lacks memory they know without that.
 pub fn solve<C: Comm>(
     candidate: &Candidate,
     comm: &C,
@@ -88,7 +88,7 @@ pub fn solve<C: Comm>(
 /// Measures windows of the run of `candidate`, as one of its P·Q ranks; arguments as in [`solve`].
 ///
 /// # Errors
-/// A rank that fails poisons `comm`, so that all ranks return an error.
+/// A rank that fails poisons `comm`, so that all ranks return an error. Of a device that lacks memory they know without that.
 pub fn measure_windows<C: Comm>(
     candidate: &Candidate,
     windows: &[Window],
@@ -133,7 +133,9 @@ fn as_rank<C: Comm, R>(
     let outcome = with_team(team, |team| work(&run, team)).unwrap_or_else(|refused| {
         Err(Error::Thread { index: refused.index, threads, reason: refused.error.to_string() })
     });
-    if let Err(error) = &outcome {
+    if let Err(error) = &outcome
+        && !error.is_agreed()
+    {
         // Before the grid is dropped: after that, the others would see only that this rank has ended.
         comm.poison(&error.to_string());
     }
@@ -222,7 +224,22 @@ impl<C: Comm> RankRun<'_, C> {
         let step = if DEVICE_LD_STEP.is_multiple_of(align) { DEVICE_LD_STEP } else { align };
         let (_, _, ld) = local_shape(layout, step, coords);
         let params = DeviceParams { ld, depth: self.plan.depth, fact_blocks: self.candidate.engine.fact_blocks() };
-        work(&mut OnDevice::new(device, self.kernels, team, layout, coords, params)?)
+        let made = OnDevice::new(device, self.kernels, team, layout, coords, params);
+        work(&mut self.if_all_fit(made)?)
+    }
+
+    /// `made`, unless the device of any rank lacks the memory for it: all ranks return that together.
+    fn if_all_fit<T>(&self, made: Result<T, Error>) -> Result<T, Error> {
+        let lacking = matches!(&made, Err(Error::Device(error)) if error.lacks_memory);
+        if made.is_err() && !lacking {
+            return made;
+        }
+        let any_lacking = reduce::all_max(self.comm, f64::from(u8::from(lacking)))? > 0.0;
+        match made {
+            Err(Error::Device(error)) => Err(Error::DeviceMemory(error)),
+            Ok(_) if any_lacking => Err(Error::DeviceMemoryElsewhere),
+            made => made,
+        }
     }
 
     /// Calls `work` with the local matrix in main memory, that of an earlier run or new pages.

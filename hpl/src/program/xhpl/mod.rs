@@ -310,7 +310,8 @@ fn run_all(
                 out.write(&if text { report(&run, dat.threshold, &mut tally) } else { json(&run.result) })?;
                 records.add(&run, is_last)?;
             }
-            // The memory was free at the start, but other processes use it now. As in Netlib's program, the next run follows.
+            // The memory was free at the start, but other processes use it now, or that of a device is too small, which only
+            // the run finds. As in Netlib's program, the next run follows.
             Err(error) if error.lacks_memory() => {
                 tally.skipped += 1;
                 out.write(&skipped(candidate, &error, args.json))?;

@@ -1,7 +1,7 @@
 //! What is printed of a run.
 
-use space::Candidate;
 use space::out::{self, Norms, Tally};
+use space::{Candidate, HplParams};
 
 use crate::Residual;
 use crate::program::{CompletedRun, RunError, local_offset_s};
@@ -9,7 +9,12 @@ use crate::program::{CompletedRun, RunError, local_offset_s};
 /// A skipped run: as Netlib prints it, or as a line of JSON.
 pub(super) fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
     if !as_json {
-        return format!("{reason}, skip\n");
+        // An error of a device does not name the run.
+        let run = match (reason, candidate.hpl) {
+            (RunError::Engine { .. }, HplParams { n, nb, p, q, .. }) => format!("N={n} P={p} Q={q} NB={nb}: "),
+            _ => String::new(),
+        };
+        return format!("{run}{reason}, skip\n");
     }
     let schema_version = space::result::RESULT_SCHEMA;
     let line =

@@ -31,7 +31,7 @@ pub(super) fn run_all(
                 write_last(args, is_last, |path| program::write_windows(path, &result))?;
                 if args.json { json(&result) } else { out::windows(&result) }
             }
-            // The memory was free at the start, but other processes use it now.
+            // The memory was free at the start, but other processes use it now, or that of a device is too small.
             Err(error) if error.lacks_memory() => skipped(candidate, &error, args.json),
             Err(error) => return Err(error.into()),
         };

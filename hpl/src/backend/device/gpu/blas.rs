@@ -94,7 +94,7 @@ impl GpuBlas {
         // SAFETY: returns a constant text, or null.
         let text = unsafe { constant_text((self.text.call)(status)) }.unwrap_or_default();
         let reason = format!("{name} failed: {text} ({status})");
-        Err(DeviceError { device: self.gpu.label.clone(), reason })
+        Err(DeviceError { device: self.gpu.label.clone(), reason, lacks_memory: false })
     }
 
     /// The next calls are queued on `stream`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::DeviceError;
 use super::compute_units::compute_units;
 use super::copies::CudaCopy;
-use super::errors::way_out;
+use super::errors::{NO_MEMORY, way_out};
 use super::library::{Address, Function, GpuLibrary, GpuPlatform, Handle, LibraryPurpose, Status, functions};
 
 functions! {
@@ -132,7 +132,7 @@ impl Driver {
             let _ = write!(reason, "; {way_out}");
         }
         let device = if device.is_empty() { self.platform.to_string() } else { device.to_owned() };
-        Err(DeviceError { device, reason })
+        Err(DeviceError { device, reason, lacks_memory: status == NO_MEMORY })
     }
 
     /// Name and text of an error.

@@ -2,10 +2,13 @@
 
 use super::library::{GpuPlatform, Status};
 
+/// `CUDA_ERROR_OUT_OF_MEMORY`, `hipErrorOutOfMemory`
+pub(super) const NO_MEMORY: Status = 2;
+
 /// What to do after an error; both platforms have the same numbers for these.
 pub(super) fn way_out(platform: GpuPlatform, status: Status) -> Option<&'static str> {
     Some(match status {
-        2 => "lower N, or end what else uses the device's memory",
+        NO_MEMORY => "lower N, or end what else uses the device's memory",
         3 | 34 | 35 | 803 => {
             "driver and libraries do not fit each other, or the driver is not loaded: see its kernel log"
         }

@@ -92,6 +92,7 @@ impl GpuDevice {
             reason: format!(
                 "it factors panels of at most {most} rows, not of {rows}: let the host factor them (--fact-blocks 0)"
             ),
+            lacks_memory: false,
         }
     }
 }

@@ -104,7 +104,7 @@ impl GpuPlatform {
 
     /// An error of this platform without a device.
     pub(super) fn error(self, reason: impl Into<String>) -> DeviceError {
-        DeviceError { device: self.to_string(), reason: reason.into() }
+        DeviceError { device: self.to_string(), reason: reason.into(), lacks_memory: false }
     }
 }
 

@@ -63,7 +63,7 @@ impl<'k> Reference<'k> {
         while self.without != Some(wait) && !done(&queues) {
             if !queues.step() {
                 let reason = format!("the host waits for {wait}, but no operation can start");
-                return Err(DeviceError { device: "reference".to_owned(), reason });
+                return Err(DeviceError { device: "reference".to_owned(), reason, lacks_memory: false });
             }
         }
         Ok(())
