@@ -111,8 +111,10 @@ fn every_malformed_line_is_named() {
         (12, "2 4", "HPL.dat line 12: 3 values of Q expected, found 2 before the end of the line"),
         (13, "nan", "HPL.dat line 13: threshold must be a number, found nan"),
         (15, "0 1 7", "HPL.dat line 15: PFACT must be 0 (left) or 1 (crout) or 2 (right), found 7"),
+        (15, "0 -1 2", "HPL.dat line 15: PFACT must be 0 (left) or 1 (crout) or 2 (right), found -1"),
         (17, "0 4", "HPL.dat line 17: NBMIN must be at least 1, found 0"),
         (19, "1", "HPL.dat line 19: NDIV must be at least 2, found 1"),
+        (21, "0 1 3", "HPL.dat line 21: RFACT must be 0 (left) or 1 (crout) or 2 (right), found 3"),
         (
             23,
             "9",
@@ -123,6 +125,8 @@ fn every_malformed_line_is_named() {
         (26, "3", "HPL.dat line 26: SWAP must be 0 (bin-exch), 1 (long) or 2 (mix), found 3"),
         (27, "-3", "HPL.dat line 27: SWAP threshold must be at least 0, found -3"),
         (28, "2", "HPL.dat line 28: L1 must be 0 (transposed) or 1 (not-transposed), found 2"),
+        (29, "2", "HPL.dat line 29: U must be 0 (transposed) or 1 (not-transposed), found 2"),
+        (30, "2", "HPL.dat line 30: EQUIL must be 0 (no) or 1 (yes), found 2"),
         (30, "yes", "HPL.dat line 30: EQUIL must be 0 (no) or 1 (yes), found yes"),
         (31, "0", "HPL.dat line 31: ALIGN must be at least 1, found 0"),
     ];
