@@ -222,10 +222,12 @@ fn all_six_broadcasts() {
 #[test]
 fn wrong_flags() {
     let folder = folder(DAT);
-    refuses(&xhpl(&folder, &["--thread"]), 2, &["--thread"]);
+    let flag = xhpl(&folder, &["--thread"]);
+    refuses(&flag, 2, &["--thread"]);
+    assert!(!text(&flag.stderr).contains("in the folder of HPL.dat"));
     refuses(&xhpl(&folder, &["--threads", "0"]), 2, &["--threads"]);
     refuses(&xhpl(&folder, &["--threads", "100000"]), 2, &["threads"]);
-    refuses(&xhpl(&folder, &["HPL.dat"]), 2, &["HPL.dat"]);
+    refuses(&xhpl(&folder, &["my.dat"]), 2, &["'my.dat'", "start xhpl in the folder of HPL.dat"]);
     refuses(&xhpl(&folder, &["--blas", "/nowhere/libblas.so"]), 2, &["/nowhere/libblas.so"]);
 }
 

@@ -21,6 +21,7 @@ use crate::measure::survey::Survey;
 use crate::plan::windows::{WindowError, Windows, covers_turn};
 use crate::program::memory::check_memory;
 use crate::program::{self, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use space::dat::{DatError, HplDat};
 use space::out::{self, Tally};
@@ -151,6 +152,11 @@ fn as_rank_0(ranks: &Ranks) -> u8 {
         Err(error) => {
             // Help or a usage error; an error of writing it cannot be reported anywhere.
             let _ = error.print();
+            if names_a_file(&error) {
+                note(
+                    "HPL.dat is read in the current folder, and by no other name; start xhpl in the folder of HPL.dat",
+                );
+            }
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
@@ -160,6 +166,12 @@ fn as_rank_0(ranks: &Ranks) -> u8 {
         note(&failure.to_string());
     }
     code
+}
+
+/// Whether a usage error is about a word that is no flag, as the name of a file.
+fn names_a_file(error: &clap::Error) -> bool {
+    error.kind() == clap::error::ErrorKind::UnknownArgument
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'))
 }
 
 /// Prints a line on stderr; errors are ignored, as stderr may be closed.
