@@ -62,11 +62,21 @@ pub fn is_held(lock: &Path, table: &str) -> Option<bool> {
     (!table.trim().is_empty()).then(|| table.lines().any(|line| holds(line, (about.dev(), about.ino()), holder)))
 }
 
-/// Whether there is a process with the number in the file `lock`, and it is called as this program.
+/// Whether there is a process with the number in the file `lock` that has not ended, and it is called as this program.
 pub fn is_alive(lock: &Path) -> bool {
-    let name = |process: &str| fs::read_to_string(format!("/proc/{process}/comm"));
-    let alive = process(lock).and_then(|process| name(&process.to_string()).ok());
-    alive.is_some() && alive == name("self").ok()
+    let Some(process) = process(lock) else { return false };
+    let of = |process: &str, file: &str| fs::read(format!("/proc/{process}/{file}")).ok();
+    let process = process.to_string();
+    let name = of(&process, "comm");
+    let runs = of(&process, "stat").is_some_and(|stat| !has_ended(&String::from_utf8_lossy(&stat)));
+    runs && name.is_some() && name == of("self", "comm")
+}
+
+/// Whether a process has ended of which this is the line in `/proc/PID/stat`, `1685 (hpl-tune) Z 1 …`: its number and name stay until its
+/// parent asks how it ended. The name may have parentheses, too.
+fn has_ended(stat: &str) -> bool {
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    matches!(state, None | Some("Z" | "X" | "x"))
 }
 
 /// The number in the lock file, the first word.
@@ -86,6 +96,9 @@ fn holds(line: &str, (device, number): (u64, u64), holder: Option<u32>) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::record::folder::RunFolder;
 
@@ -113,6 +126,35 @@ mod tests {
         assert!(holds(line, (device + 1, 5_309_333), Some(1685)), "another number of the device");
         assert!(!holds(&line.replace("WRITE", "READ"), (device, 5_309_333), None), "a reader keeps nobody out");
         assert!(!holds("gibberish", (device, 5_309_333), None));
+    }
+
+    #[test]
+    fn a_process_has_ended_before_its_parent_asks() {
+        assert!(has_ended("1685 (hpl-tune) Z 1 1685 1685 0 -1"));
+        assert!(has_ended("1685 (a) R (b) X 1"));
+        assert!(!has_ended("1685 (hpl) Z 1) S 1 1685"));
+        assert!(!has_ended("1685 (hpl-tune) R 1 1685"));
+        assert!(has_ended(""), "it went while it was read");
+    }
+
+    #[test]
+    fn a_session_that_was_not_waited_for_is_not_at_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("lock");
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        // The name of this program, and an end by itself.
+        let mut child = child.arg("--list").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        fs::write(&lock, format!("{} n1\n", child.id())).unwrap();
+        let stat = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let start = Instant::now();
+        while !has_ended(&stat()) {
+            assert!(start.elapsed() < Duration::from_secs(60), "{}", stat());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let names = [child.id(), std::process::id()].map(|id| fs::read(format!("/proc/{id}/comm")).unwrap());
+        assert_eq!(names[0], names[1], "its name is still there");
+        assert!(!is_alive(&lock));
+        child.wait().unwrap();
     }
 
     #[test]
