@@ -15,6 +15,8 @@ mod queue;
 #[cfg(test)]
 mod shares;
 mod slab;
+#[cfg(test)]
+mod tests;
 
 use std::time::Instant;
 
@@ -72,7 +74,8 @@ pub(super) fn section<M: Meanwhile>(
             work.run(task, queue, &mut |phase| recorder.done(phase));
         }
     };
-    let first_thread = || -> Result<Instant, Error> {
+    // Owns `earlier`, so that an error or a panic also releases the threads of the sub-team, for which the fork waits.
+    let first_thread = move || -> Result<Instant, Error> {
         meanwhile.fact(&mut earlier)?;
         earlier.release_threads();
         loop {

@@ -18,7 +18,7 @@ use crate::plan::PanelShape;
 const ONE: TeamParams<'static> = TeamParams { threads: 1, cores: &[], spin: true };
 
 /// A panel of `m + jb` rows, of which the first `jb` are the diagonal block, with pivots in place.
-fn panel(m: usize, jb: usize) -> Panel {
+pub(super) fn panel(m: usize, jb: usize) -> Panel {
     let shape = PanelShape { k: 0, ia: 0, jb, row: 0, col: 0, ii: 0, mp: m + jb, diag_rows: jb };
     let data: Vec<f64> = (0..shape.words()).map(|i| ((i * 7919) % 1009) as f64 / 1e6).collect();
     let length = data.len();
