@@ -99,10 +99,12 @@ fn factor_in_team<C: Comm>(
     let take = |thread: usize| tiles.get(thread)?.lock().take();
     let helper = |thread| {
         if let Some((above, tile)) = take(thread) {
-            let mut buffer = scratch.take(jb, jb);
-            let l1 = StoredMut::new(buffer.mat(), form);
-            // A failure breaks the barrier, where the first thread finds it.
-            let _ = shared.barrier.guard(|| PanelThread::<C>::new(shared, thread, None, above, tile, l1).run(from));
+            // A failure breaks the barrier, where the first thread finds it; also that there is no memory for L1.
+            let _ = shared.barrier.guard(|| {
+                let mut buffer = scratch.take(jb, jb);
+                let l1 = StoredMut::new(buffer.mat(), form);
+                PanelThread::<C>::new(shared, thread, None, above, tile, l1).run(from)
+            });
         }
     };
     let first_thread = || {
