@@ -126,7 +126,7 @@ fn as_rank<C: Comm, R>(
     // A device updates whole sections.
     let on_host = candidate.engine.device == DeviceChoice::None;
     let by_strips = on_host && C::ASYNC_PROGRESS && threads == 1;
-    let strips = if by_strips { ColumnStrips::Each(kernels.widest_slab()) } else { ColumnStrips::Whole };
+    let strips = if by_strips { ColumnStrips::Each(strip_cols(grid, kernels)?) } else { ColumnStrips::Whole };
     let plan = Plan { layout, depth, split: candidate.engine.split.get(), strips };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
     let run = RankRun { candidate, comm, grid, kernels, watch, plan };
@@ -140,6 +140,12 @@ fn as_rank<C: Comm, R>(
         comm.poison(&error.to_string());
     }
     outcome
+}
+
+/// Columns of a strip: the same on all ranks of the process column, which exchange its rows, also where their kernels differ.
+fn strip_cols<C: Comm>(grid: &Grid<C>, kernels: &dyn Kernels) -> Result<usize, Error> {
+    let narrowest = -reduce::all_max(&grid.col_comm, -(kernels.widest_slab() as f64))?;
+    Ok(narrowest as usize)
 }
 
 /// What a rank does with its local matrix, on any backend.

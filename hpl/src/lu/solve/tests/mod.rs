@@ -203,6 +203,25 @@ fn a_panicking_thread_ends_all_ranks() {
     }
 }
 
+/// Slabs of kernels that copy L2 and of others differ in width.
+#[test]
+fn ranks_with_different_kernels_exchange_rows_of_the_same_columns() {
+    let candidate = &candidate(600, 32, 2, 1, 1);
+    let (copying, other) = (Builtin::best(), Faulty { fails: false });
+    assert!(copying.widest_slab() < 500 && copying.widest_slab() < other.widest_slab());
+    thread::scope(|scope| {
+        let solve = |comm: ThreadComm| {
+            let kernels: &dyn Kernels = if comm.rank() == 0 { &copying } else { &other };
+            solve(candidate, &comm, &[], kernels, &())
+        };
+        let comms = threads::world(2, false).into_iter();
+        let ranks: Vec<_> = comms.map(|comm| scope.spawn(move || solve(comm))).collect();
+        for rank in ranks {
+            assert!(rank.join().unwrap().unwrap().residual.unwrap().scaled < 16.0);
+        }
+    });
+}
+
 /// Records the reported columns.
 struct ColumnLog(Mutex<Vec<usize>>);
 
