@@ -14,14 +14,15 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use space::Bcast;
 
 pub use self::ring::Ring;
+use crate::comm::buffers::MessagePool;
 use crate::comm::grid::{position, rank_at, tag};
 use crate::comm::{Comm, Msg, PeerGone, Request, Tag};
-use crate::mat::Buffer;
 use crate::sync::Arc;
 
 /// A message of a broadcast on its sender or its receiver.
@@ -148,7 +149,7 @@ impl<C: Comm> Broadcast<C> {
         }
         debug_assert!(self.pending.is_empty(), "all pieces have arrived");
         let pieces = self.pieces.iter().map(|piece| piece.as_ref().expect("all pieces have arrived"));
-        Ok((join(pieces), self.sends))
+        Ok((join(pieces, &row.buffers().panels), self.sends))
     }
 
     /// Stores the pieces of a message, except those that have arrived before.
@@ -172,7 +173,8 @@ impl<C: Comm> Broadcast<C> {
                 waiting.push(transfer);
                 continue;
             }
-            let (buf, range) = join(self.pieces[transfer.pieces].iter().flatten()).parts();
+            let parts = self.pieces[transfer.pieces].iter().flatten();
+            let (buf, range) = join(parts, &row.buffers().panels).parts();
             self.sends.push(row.isend(rank_at(transfer.peer, self.root, row.size()), self.tag, buf, range));
         }
         self.pending = waiting;
@@ -180,28 +182,30 @@ impl<C: Comm> Broadcast<C> {
 }
 
 /// Joins `parts` in order to one message. No copy is made if they follow each other in one buffer, as do the parts of one
-/// received message, and all parts between in-process ranks.
-fn join<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
+/// received message, and all parts between in-process ranks; a copy is in a buffer of `pool`.
+fn join<'a>(parts: impl Iterator<Item = &'a Msg> + Clone, pool: &MessagePool) -> Msg {
     let filled = || parts.clone().filter(|part| !part.is_empty()).map(Msg::parts);
     let Some((buf, mut range)) = filled().next() else { return Msg::new(Arc::default(), 0..0) };
     for (other, next) in filled().skip(1) {
         if !Arc::ptr_eq(&buf, &other) || range.end != next.start {
-            return copied(parts);
+            return copied(parts, pool);
         }
         range.end = next.end;
     }
     Msg::new(buf, range)
 }
 
-/// Copies `parts` in order to one message in a new buffer.
-fn copied<'a>(parts: impl Iterator<Item = &'a Msg> + Clone) -> Msg {
+/// Copies `parts` in order to one message in a buffer of `pool`.
+fn copied<'a>(parts: impl Iterator<Item = &'a Msg> + Clone, pool: &MessagePool) -> Msg {
     let len = parts.clone().map(|part| part.len()).sum();
-    let mut buf = Buffer::of(len);
-    let mut left = &mut buf[..];
-    for part in parts {
-        let (to, rest) = left.split_at_mut(part.len());
-        to.copy_from_slice(part);
-        left = rest;
-    }
-    Msg::new(Arc::new(buf), 0..len)
+    let Ok(msg) = pool.message(len, |buffer| -> Result<(), Infallible> {
+        let mut left = buffer;
+        for part in parts {
+            let (to, rest) = left.split_at_mut(part.len());
+            to.copy_from_slice(part);
+            left = rest;
+        }
+        Ok(())
+    });
+    msg
 }

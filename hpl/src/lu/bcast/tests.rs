@@ -284,6 +284,19 @@ fn in_process_the_panel_is_shared() {
     );
 }
 
+/// Between processes the pieces of the long variants are copied to a buffer that later panels use again.
+#[test]
+fn a_joined_panel_is_in_a_buffer_of_the_pool() {
+    let holders = on_each(3, Remote, |row| {
+        let len = 10_000;
+        let (msg, sends) = start(row, Bcast::Long, 0, 0, len).finish(row).unwrap();
+        sends.into_iter().for_each(|send| send.wait().unwrap());
+        Arc::strong_count(&msg.parts().0)
+    });
+    // The message, what is counted here, and the pool.
+    assert_eq!(holders[1..], [3, 3]);
+}
+
 /// Several broadcasts in flight, polled in random order, so that later ones may complete before earlier ones.
 fn in_flight<C: Comm>(wrap: fn(ThreadComm) -> C, seed: usize) {
     for (q, depth) in (2..=7).flat_map(|q| [2, 3].map(|depth| (q, depth))) {
