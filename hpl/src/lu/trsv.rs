@@ -17,6 +17,10 @@ use crate::mat::Buffer;
 use crate::plan::Plan;
 use crate::sync::Arc;
 
+/// Rows that are updated between two polls where messages progress only when polled: a fraction of a millisecond. Fewer in tests,
+/// whose matrices are small.
+const POLL_ROWS: usize = if cfg!(test) { 8 } else { 4096 };
+
 /// One rank's part in the substitution.
 struct Trsv<'a, C, S> {
     plan: &'a Plan,
@@ -55,7 +59,7 @@ pub(crate) fn solve<C: Comm>(
         let sent_next = trsv.rows_before(k, grid.col);
         trsv.subtract(k, &xk, sent_next.clone())?;
         sends.extend(trsv.send_sums(k, grid.col));
-        trsv.subtract(k, &xk, trsv.start()..sent_next.start)?;
+        trsv.subtract_during(&mut sends, k, &xk, trsv.start()..sent_next.start)?;
         x[plan.layout.rows.block(k)].copy_from_slice(&xk);
     }
     sends.into_iter().try_for_each(Request::wait)?;
@@ -116,6 +120,27 @@ impl<C: Comm, S: Storage> Trsv<'_, C, S> {
         }
         reduce::broadcast(&self.grid.col_comm, shape.row, &mut x, tag::TRSV_X)?;
         Ok(x)
+    }
+
+    /// The same as [`subtract`](Self::subtract), while `sends` are in flight.
+    fn subtract_during(
+        &mut self,
+        sends: &mut Vec<C::Send>,
+        k: usize,
+        x: &[f64],
+        rows: Range<usize>,
+    ) -> Result<(), Error> {
+        if C::ASYNC_PROGRESS {
+            return self.subtract(k, x, rows);
+        }
+        let Range { mut start, end } = rows;
+        while start < end {
+            sends.retain_mut(|send| !send.ready());
+            let count = if sends.is_empty() { end - start } else { POLL_ROWS.min(end - start) };
+            self.subtract(k, x, start..start + count)?;
+            start += count;
+        }
+        Ok(())
     }
 
     /// y(rows) ← y(rows) − U(rows, k) · x(k)

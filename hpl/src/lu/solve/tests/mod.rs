@@ -1,6 +1,7 @@
 mod cover;
 mod device;
 mod matrix;
+mod polled;
 
 use std::thread;
 
