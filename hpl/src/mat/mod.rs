@@ -41,9 +41,15 @@ unsafe impl Send for MatMut<'_> {}
 // SAFETY: `&MatMut` only reads.
 unsafe impl Sync for MatMut<'_> {}
 
-/// Elements spanned by a view, 0 when it is empty.
-fn span(rows: usize, cols: usize, ld: usize) -> usize {
-    if rows == 0 || cols == 0 { 0 } else { (cols - 1) * ld + rows }
+/// Whether `len` elements hold a view of this shape.
+fn holds(len: usize, rows: usize, cols: usize, ld: usize) -> bool {
+    let span = || (cols - 1).checked_mul(ld).and_then(|before| before.checked_add(rows));
+    ld >= rows && (rows == 0 || cols == 0 || span().is_some_and(|span| span <= len))
+}
+
+/// Whether `count` of `all` rows or columns can start at `first`.
+fn contains(all: usize, first: usize, count: usize) -> bool {
+    count <= all && first <= all - count
 }
 
 impl<'a> Mat<'a> {
@@ -52,7 +58,7 @@ impl<'a> Mat<'a> {
     /// # Panics
     /// When `ld < rows` or `data` is too short.
     pub fn new(data: &'a [f64], rows: usize, cols: usize, ld: usize) -> Self {
-        assert!(ld >= rows && data.len() >= span(rows, cols, ld), "view exceeds its data");
+        assert!(holds(data.len(), rows, cols, ld), "view exceeds its data");
         Self { ptr: data.as_ptr(), rows, cols, ld, life: PhantomData }
     }
 
@@ -86,13 +92,14 @@ impl<'a> Mat<'a> {
     /// Column `j` as a slice of `rows` elements.
     pub fn col(&self, j: usize) -> &'a [f64] {
         assert!(j < self.cols);
-        // SAFETY: one column inside the view; shared for 'a.
-        unsafe { std::slice::from_raw_parts(self.ptr.add(j * self.ld), self.rows) }
+        let offset = if self.rows == 0 { 0 } else { j * self.ld };
+        // SAFETY: one column inside the view; shared for 'a. An empty one is at the view's pointer.
+        unsafe { std::slice::from_raw_parts(self.ptr.add(offset), self.rows) }
     }
 
     /// The block of `rows × cols` elements that starts at (i, j).
     pub fn sub(&self, i: usize, j: usize, rows: usize, cols: usize) -> Mat<'a> {
-        assert!(i + rows <= self.rows && j + cols <= self.cols, "block exceeds the view");
+        assert!(contains(self.rows, i, rows) && contains(self.cols, j, cols), "block exceeds the view");
         let offset = if rows == 0 || cols == 0 { 0 } else { i + j * self.ld };
         // SAFETY: the block lies inside the view; an empty block keeps the old pointer.
         Mat { ptr: unsafe { self.ptr.add(offset) }, rows, cols, ld: self.ld, life: PhantomData }
@@ -105,7 +112,7 @@ impl<'a> MatMut<'a> {
     /// # Panics
     /// When `ld < rows` or `data` is too short.
     pub fn new(data: &'a mut [f64], rows: usize, cols: usize, ld: usize) -> Self {
-        assert!(ld >= rows && data.len() >= span(rows, cols, ld), "view exceeds its data");
+        assert!(holds(data.len(), rows, cols, ld), "view exceeds its data");
         Self { ptr: data.as_mut_ptr(), rows, cols, ld, life: PhantomData }
     }
 
@@ -159,13 +166,14 @@ impl<'a> MatMut<'a> {
     /// Column `j` as a mutable slice of `rows` elements.
     pub fn col_mut(&mut self, j: usize) -> &mut [f64] {
         assert!(j < self.cols);
-        // SAFETY: one column inside the view, borrowed exclusively through `&mut self`.
-        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(j * self.ld), self.rows) }
+        let offset = if self.rows == 0 { 0 } else { j * self.ld };
+        // SAFETY: one column inside the view, borrowed exclusively through `&mut self`. An empty one is at the view's pointer.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(offset), self.rows) }
     }
 
     /// The block of `rows × cols` elements that starts at (i, j).
     pub fn sub(self, i: usize, j: usize, rows: usize, cols: usize) -> MatMut<'a> {
-        assert!(i + rows <= self.rows && j + cols <= self.cols, "block exceeds the view");
+        assert!(contains(self.rows, i, rows) && contains(self.cols, j, cols), "block exceeds the view");
         let offset = if rows == 0 || cols == 0 { 0 } else { i + j * self.ld };
         // SAFETY: the block lies inside the view; an empty block keeps the old pointer.
         MatMut { ptr: unsafe { self.ptr.add(offset) }, rows, cols, ld: self.ld, life: PhantomData }
@@ -200,5 +208,43 @@ impl<'a> MatMut<'a> {
         // The two blocks share no element, so two exclusive views are sound.
         let top = MatMut { ptr: self.ptr, rows: at, cols, ld: self.ld, life: PhantomData };
         (top, self.sub(at, 0, rows - at, cols))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (3 − 1)·2^63 + 1 elements would be 1 of 64 bits.
+    #[test]
+    #[should_panic(expected = "view exceeds its data")]
+    fn more_elements_than_a_number_counts_are_refused() {
+        let _ = Mat::new(&[0.0], 1, 3, 1 << 63);
+    }
+
+    #[test]
+    #[should_panic(expected = "view exceeds its data")]
+    fn more_elements_than_a_number_counts_are_refused_exclusively() {
+        let _ = MatMut::new(&mut [0.0], 1, 3, 1 << 63);
+    }
+
+    #[test]
+    #[should_panic(expected = "block exceeds the view")]
+    fn a_block_that_ends_beyond_all_numbers_is_refused() {
+        let _ = Mat::new(&[0.0; 4], 2, 2, 2).sub(usize::MAX, 0, 2, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "block exceeds the view")]
+    fn an_exclusive_block_that_ends_beyond_all_numbers_is_refused() {
+        let _ = MatMut::new(&mut [0.0; 4], 2, 2, 2).sub(0, usize::MAX, 1, 2);
+    }
+
+    #[test]
+    fn columns_without_rows_are_in_the_data() {
+        let mut data = [0.0; 2];
+        let start = data.as_ptr();
+        assert_eq!(Mat::new(&data, 0, 3, 5).col(2).as_ptr(), start);
+        assert_eq!(MatMut::new(&mut data, 0, 3, 5).col_mut(2).as_ptr(), start);
     }
 }
