@@ -138,9 +138,14 @@ impl<C: Comm> BinExch<C> {
             first.clone_from(&round.sends);
         }
         // On the owner of the diagonal block, the displaced rows of later rounds.
-        let sent = (0..permutation.displaced.len()).filter(|i| !permutation.scattered[state.me()].contains(i));
-        let later: RowList = sent.map(|i| jb + i).filter(|row| first.binary_search(row).is_err()).collect();
-        let later = if state.owns_diagonal() { later } else { RowList::new() };
+        let later: RowList = if state.owns_diagonal() {
+            // Ascending, as `first` is.
+            let own = &permutation.scattered[state.me()];
+            let sent = (0..permutation.displaced.len()).filter(|i| own.binary_search(i).is_err());
+            sent.map(|i| jb + i).filter(|row| first.binary_search(row).is_err()).collect()
+        } else {
+            RowList::new()
+        };
         let mut laswp =
             Self { held: Vec::new(), awaited: None, awaited_rows: RowList::new(), rounds: rounds.into_iter() };
         for list in [first, later] {
@@ -217,7 +222,8 @@ impl<C: Comm> BinExch<C> {
         let (mut upper, mut displaced): (Vec<PlacedRows>, Vec<PlacedRows>) = (Vec::new(), Vec::new());
         for HeldRows { buffer, rows } in self.held {
             let (in_u, below): (Vec<_>, Vec<_>) = rows.into_iter().partition(|&(_, row)| row < jb);
-            let local = below.into_iter().map(|(from, row)| (from, row - jb)).filter(|(_, i)| mine.contains(i));
+            let of_mine = |(_, i): &(usize, usize)| mine.binary_search(i).is_ok();
+            let local = below.into_iter().map(|(from, row)| (from, row - jb)).filter(of_mine);
             let local: Vec<(usize, usize)> = local.map(|(from, i)| (from, state.destination(i))).collect();
             if !local.is_empty() {
                 displaced.push((buffer.clone(), local));

@@ -1,5 +1,7 @@
 //! The row permutation of a panel, computed from its pivots.
 
+use std::collections::HashMap;
+
 use crate::plan::layout::Distribution;
 
 /// The combined effect of a panel's row swaps on the rows of the trailing matrix.
@@ -31,12 +33,13 @@ impl RowPermutation {
         // Content of the diagonal block and of the changed rows below it, by global source row.
         let mut sources: Vec<usize> = (ia..ia + jb).collect();
         let mut displaced: Vec<(usize, usize)> = Vec::new();
+        let mut entries: HashMap<usize, usize> = HashMap::new();
         for (j, &pivot) in pivots.iter().enumerate() {
             if pivot < ia + jb {
                 sources.swap(j, pivot - ia);
                 continue;
             }
-            let at = displaced.iter().position(|&(destination, _)| destination == pivot).unwrap_or_else(|| {
+            let at = *entries.entry(pivot).or_insert_with(|| {
                 displaced.push((pivot, pivot));
                 displaced.len() - 1
             });
