@@ -1,6 +1,5 @@
 //! One run on one rank: generate, factor, substitute, check.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use space::result::PhaseTime;
@@ -272,7 +271,7 @@ impl<C: Comm> RankRun<'_, C> {
         backend.load_kernels(&self.candidate.hpl)?;
         backend.generate(&plan.layout, (grid.row, grid.col))?;
         let trace = Trace::new(if self.watch.wants_spans() { backend.threads() } else { 0 });
-        let mut lu = self.lu(&trace, 0..plan.depth.max(1));
+        let mut lu = self.lu(&trace, 0);
         // Before the timer starts; Netlib's program allocates its panels in the timed part.
         self.warm_up(0, backend)?;
         let generate_s = self.seconds_since(start)?;
@@ -329,9 +328,11 @@ impl<C: Comm> RankRun<'_, C> {
         Ok(reduce::all_max(self.comm, start.elapsed().as_secs_f64())?)
     }
 
-    /// A new factorization, with memory for `panels`.
-    fn lu<'s>(&'s self, trace: &'s Trace, panels: Range<usize>) -> Lu<'s, C> {
-        Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace, panels)
+    /// A new factorization that begins with step `first`, with memory for all panels that it has at a time. At Q > 1 the first step
+    /// factors one more while the others keep what they have sent.
+    fn lu<'s>(&'s self, trace: &'s Trace, first: usize) -> Lu<'s, C> {
+        let panels = self.plan.depth.max(1) + usize::from(self.plan.layout.cols.procs() > 1);
+        Lu::new(&self.plan, self.grid, &self.candidate.hpl, self.comm.rank(), trace, first..first + panels)
     }
 
     /// Touches the workspace that step `first` needs, so that the step runs as it would after earlier steps.

@@ -14,11 +14,9 @@ impl<C: Comm> RankRun<'_, C> {
     /// Runs the windows one after the other, each on a newly generated trailing matrix.
     pub(super) fn windows(&self, backend: &mut impl Backend, windows: &[Window]) -> Result<WindowsReport, Error> {
         let (trace, hpl) = (Trace::new(0), &self.candidate.hpl);
-        // All panels that the largest window has at a time: in the middle of a run their memory is there. At Q > 1 the first step
-        // factors one more while the others keep what they have sent.
+        // All panels that the largest window has at a time: in the middle of a run their memory is there.
         let largest = windows.iter().map(|window| window.begin(hpl)).min().unwrap_or(0);
-        let panels = self.plan.depth.max(1) + usize::from(self.plan.layout.cols.procs() > 1);
-        let mut lu = self.lu(&trace, largest..largest + panels);
+        let mut lu = self.lu(&trace, largest);
         let mut report =
             WindowsReport { windows: Vec::new(), trsv_s: 0.0, generate_s: 0.0, check_s: 0.0, phases: Vec::new() };
         backend.load_kernels(hpl)?;
