@@ -25,7 +25,6 @@ pub(crate) use self::division::whole_slabs;
 pub(crate) use self::panel_l::{HostL, UpdateMemory};
 
 use self::division::Division;
-use self::panel_l::copy_of_l1;
 use self::queue::{Queue, QueueTask};
 use self::slab::{Slab, SlabUpdate};
 use super::earlier_columns::EarlierColumns;
@@ -35,7 +34,7 @@ use super::team::{HelperPanicked, Team};
 use crate::Error;
 use crate::backend::{Meanwhile, Update};
 use crate::lu::panel::Panel;
-use crate::mat::{Buffer, Mat, MatMut};
+use crate::mat::MatMut;
 use crate::observe::phases::Phase;
 use crate::plan::{self, Part};
 
@@ -131,8 +130,9 @@ pub(super) fn by_panel(
     a: MatMut<'_>,
     scratch: &ScratchPool,
 ) -> Result<Instant, HelperPanicked> {
-    let (l1, jb) = (copy_of_l1(panel, Buffer::default()), update.panel.jb);
-    let l = (Mat::new(&l1, jb, jb, jb), PackedL::InPlace(panel.l2()));
+    let mut l1 = scratch.take(update.panel.jb, update.panel.jb);
+    panel.l1().copy_to(l1.mat());
+    let l = (l1.view(), PackedL::InPlace(panel.l2()));
     let (_, slab) = split_section(update, a);
     lookahead::by_all_threads(l, slab, &update.rows, kernels, team, scratch, || Ok(()))
 }

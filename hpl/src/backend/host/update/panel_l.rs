@@ -78,7 +78,7 @@ impl UpdateMemory {
 }
 
 /// Copies L1, not transposed, to `memory`.
-pub(super) fn copy_of_l1(panel: &Panel, mut memory: Buffer) -> Buffer {
+fn copy_of_l1(panel: &Panel, mut memory: Buffer) -> Buffer {
     let jb = panel.shape().jb;
     if memory.len() < jb * jb {
         memory = Buffer::of(jb * jb);

@@ -13,6 +13,7 @@ use crate::backend::SectionSwap;
 use crate::backend::host::kernels::Builtin;
 use crate::backend::host::team::{TeamParams, with_team};
 use crate::comm::Msg;
+use crate::mat::{Buffer, Mat};
 use crate::plan::PanelShape;
 
 const ONE: TeamParams<'static> = TeamParams { threads: 1, cores: &[], spin: true };
