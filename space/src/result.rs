@@ -25,7 +25,7 @@ pub struct RunResult {
     /// `rate_gflops` ÷ `fma_peak_gflops`.
     #[serde(default)]
     pub fma_peak_share: Option<f64>,
-    /// Scaled residual; `None` when the check was skipped or the solve ended early.
+    /// Scaled residual; `None` when the threshold asks for none or the solve ended early.
     pub residual: Option<f64>,
     /// Whether the residual is below the threshold.
     pub passed: bool,

@@ -18,7 +18,7 @@ use crate::{Report, Residual, Watch};
 /// Options of a run.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// A scaled residual below this passes; at or below 0 the check is skipped.
+    /// A scaled residual below this passes; at or below 0 none is reported, though the check runs.
     pub threshold: f64,
     /// Run without the memory check.
     pub force: bool,

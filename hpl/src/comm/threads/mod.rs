@@ -10,7 +10,7 @@
 //!   fails, also for messages that have arrived.
 //! - **Leaving** (dropping a [`ThreadComm`] without a panic) removes the rank from that one group. Messages
 //!   it has sent can still be received. Only a wait for a message that it has not sent fails, and then poisons
-//!   the world. A message to a rank that has left is discarded.
+//!   the world. A message to a rank that has left is kept until the world ends.
 
 mod inbox;
 #[cfg(loom)]
