@@ -38,6 +38,19 @@ fn a_run_that_does_not_fit_is_skipped() {
     }
 }
 
+/// Whoever asks for its result learns by the exit code and on stderr that there is none.
+#[test]
+fn a_run_that_does_not_fit_fails_where_its_result_is_asked_for() {
+    for windows in [&[][..], &["--windows", "0:3"]] {
+        let folder = folder(&dat(&[(5, "2"), (6, "150 3000")]));
+        let args = [&["--device", "cuda", "--threads", "1", "--result", "result.json"], windows].concat();
+        let output = on_gpu(&folder, &libraries(CUDA), &args, &[("FAKE_GPU_BYTES", "16000000")]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && stderr.contains("no memory for 0.0"), "{stderr}");
+        assert!(!folder.path().join("result.json").exists());
+    }
+}
+
 /// Any call of the driver may say so, before a run and in the middle of it.
 #[test]
 fn a_call_that_gets_no_memory_skips_the_run() {

@@ -324,7 +324,7 @@ fn run_all(
             }
             // The memory was free at the start, but other processes use it now, or that of a device is too small, which only
             // the run finds. As in Netlib's program, the next run follows.
-            Err(error) if error.lacks_memory() => {
+            Err(error) if error.lacks_memory() && !is_asked_for(args, is_last) => {
                 tally.skipped += 1;
                 out.write(&skipped(candidate, &error, args.json))?;
             }
@@ -334,10 +334,15 @@ fn run_all(
     if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
 }
 
+/// Whether this is the run whose result `--result` asks for: without it the program has failed.
+fn is_asked_for(args: &Args, is_last: bool) -> bool {
+    is_last && args.result.is_some()
+}
+
 /// Writes the file of `--result`, if the flag is given and this was the last run.
 fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), XhplError> {
     match &args.result {
-        Some(path) if is_last => {
+        Some(path) if is_asked_for(args, is_last) => {
             write(path).map_err(|source| XhplError::Unwritten { name: format!("--result {}", path.display()), source })
         }
         _ => Ok(()),

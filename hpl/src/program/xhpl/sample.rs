@@ -5,7 +5,7 @@ use crate::program::{self, Ranks, RunOptions, Runner};
 use space::dat::HplDat;
 use space::{Candidate, out};
 
-use super::{Args, Out, XhplError, json, skipped, write_last};
+use super::{Args, Out, XhplError, is_asked_for, json, skipped, write_last};
 
 /// Checks that all runs have the windows.
 pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), XhplError> {
@@ -32,7 +32,7 @@ pub(super) fn run_all(
                 if args.json { json(&result) } else { out::windows(&result) }
             }
             // The memory was free at the start, but other processes use it now, or that of a device is too small.
-            Err(error) if error.lacks_memory() => skipped(candidate, &error, args.json),
+            Err(error) if error.lacks_memory() && !is_asked_for(args, is_last) => skipped(candidate, &error, args.json),
             Err(error) => return Err(error.into()),
         };
         out.write(&text)?;
