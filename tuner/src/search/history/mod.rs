@@ -67,6 +67,8 @@ pub enum TrialResult {
     },
     /// Crashed, failed its residual, or could not start.
     Failed,
+    /// Passed, but its power, which the objective needs, was not read: it was tried, and says nothing of its point.
+    Unread,
 }
 
 /// All finished trials of a session, in order.
@@ -90,8 +92,8 @@ impl History {
     /// and are left out.
     ///
     /// Where the objective is GFLOPS/W, a rate is that which the run would have at the power of the first one: the rate of equal
-    /// power, which compares as GFLOPS/W do and with predicted rates. Where there is a power limit rates are as they are. Passed runs whose
-    /// power was not read are left out of both.
+    /// power, which compares as GFLOPS/W do and with predicted rates. Where there is a power limit rates are as they are. In both, passed
+    /// runs whose power was not read are [unread](TrialResult::Unread).
     pub fn from_rows<R: Finished>(rows: &[R], domain: &dyn Candidates, objective: Objective) -> Self {
         Self::at_points(rows, |at| point_of(&rows[at], domain), domain.spec().n, objective)
     }
@@ -127,9 +129,8 @@ impl History {
         };
         let trial = |(at, row): (usize, &R)| {
             let pair = reference(row);
-            let (outcome, pair) = match (row.comparable_rate_gflops(), row.outcome()) {
-                (Some(rate), _) => {
-                    let to_whole = to_whole(row)?;
+            let (outcome, pair) = match (row.comparable_rate_gflops(), to_whole(row), row.outcome()) {
+                (Some(rate), Some(to_whole), _) => {
                     // Both are moved alike, so that their ratio is the one that was measured in turn.
                     let apart = |pair: &MeasuredPair| (rate / pair.reference_rate_gflops / pair.log_ratio.exp()).sqrt();
                     let moved = pair.as_ref().map_or(1.0, |(_, pair)| apart(pair));
@@ -139,14 +140,15 @@ impl History {
                     });
                     (TrialResult::Rate(rate / moved * to_whole), paired)
                 }
-                (None, record::Outcome::Skipped) => return None,
+                (Some(_), None, _) => (TrialResult::Unread, None),
+                (None, _, record::Outcome::Skipped) => return None,
                 // Which of the two took so long is not known.
-                (None, record::Outcome::TimedOut) if row.reference_trial().is_some() => (TrialResult::Failed, None),
-                (None, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
-                    Some(rate) => (TrialResult::TimedOut { at_most_gflops: rate * to_whole(row).unwrap_or(1.0) }, None),
+                (None, _, record::Outcome::TimedOut) if row.reference_trial().is_some() => (TrialResult::Failed, None),
+                (None, to_whole, record::Outcome::TimedOut | record::Outcome::Beaten) => match limit(row, quickest) {
+                    Some(rate) => (TrialResult::TimedOut { at_most_gflops: rate * to_whole.unwrap_or(1.0) }, None),
                     None => (TrialResult::Failed, None),
                 },
-                (None, _) => (TrialResult::Failed, None),
+                (None, ..) => (TrialResult::Failed, None),
             };
             Some(Trial { number: row.trial(), point: point(at)?, outcome, wall_s: row.wall_s(), pair })
         };

@@ -105,15 +105,19 @@ fn by_gflops_per_watt_rates_are_those_of_equal_power() {
         ..row_of(trial, &candidate)
     };
     let rows = [run(0, 20.0, Some(100.0)), run(1, 22.0, Some(125.0)), run(2, 30.0, None), run(3, 19.0, Some(50.0))];
-    let rates = |objective| {
-        let rate = |trial: &Trial| match trial.outcome {
-            TrialResult::Rate(rate) => (trial.number, rate),
-            _ => panic!("{trial:?}"),
-        };
-        History::from_rows(&rows, &domain, objective).trials.iter().map(rate).collect::<Vec<_>>()
+    let outcomes = |objective| {
+        let trials = History::from_rows(&rows, &domain, objective).trials;
+        trials.iter().map(|trial| trial.outcome).collect::<Vec<_>>()
     };
-    assert_eq!(rates(Objective::Gflops), [(0, 20.0), (1, 22.0), (2, 30.0), (3, 19.0)]);
-    assert_eq!(rates(Objective::GflopsPerWatt), [(0, 20.0), (1, 22.0 * 0.8), (3, 38.0)]);
+    assert_eq!(outcomes(Objective::Gflops), [20.0, 22.0, 30.0, 19.0].map(TrialResult::Rate));
+    let [first, second, last] = [20.0, 22.0 * 0.8, 38.0].map(TrialResult::Rate);
+    // Without a reading it was tried all the same.
+    assert_eq!(outcomes(Objective::GflopsPerWatt), [first, second, TrialResult::Unread, last]);
+    let within = outcomes(Objective::GflopsWithin { power_limit_w: 200 });
+    assert_eq!(
+        within,
+        [TrialResult::Rate(20.0), TrialResult::Rate(22.0), TrialResult::Unread, TrialResult::Rate(19.0)]
+    );
 }
 
 /// A whole run takes 10 % less power than windows predict for its core phase: a candidate that has both has one value.

@@ -77,6 +77,7 @@ mod tests {
     use super::super::tests::{look, session};
     use super::*;
     use crate::record::Row;
+    use crate::search::history::{Trial, TrialResult};
 
     /// What is due after the rows of a search, final runs that failed at these N and `more`.
     fn due(failed: &[usize], more: &[Row]) -> Option<PlannedTrial> {
@@ -163,6 +164,19 @@ mod tests {
             })
         };
         assert_eq!((strategy(0), strategy(rows.len()).as_deref()), (None, Some(Identity::BASELINE)));
+    }
+
+    #[test]
+    fn a_passed_run_whose_power_was_not_read_keeps_no_time_for_a_second_final_run() {
+        let rows: Vec<Row> = session(|_| Some(20.0)).into_iter().map(|(_, row)| row).take(3).collect();
+        let runs = |outcome: TrialResult| {
+            look(&rows, 0.0, |view| {
+                let mut history = view.history.clone();
+                history.trials.push(Trial { outcome, ..history.trials[0].clone() });
+                View { history: &history, ..*view }.final_runs()
+            })
+        };
+        assert_eq!([TrialResult::Unread, TrialResult::Failed].map(runs), [1, 2]);
     }
 
     /// It is the machine that fails then, and what has passed may still be verified.

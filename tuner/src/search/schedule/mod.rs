@@ -198,9 +198,10 @@ impl<R: Finished> View<'_, R> {
     /// Whether a candidate that passed has failed, too, and no final run was made.
     fn comes_and_goes(&self) -> bool {
         let passed = |trial: &&Trial| matches!(trial.outcome, TrialResult::Rate(_));
+        let failed = |trial: &Trial| matches!(trial.outcome, TrialResult::TimedOut { .. } | TrialResult::Failed);
         let trials = &self.history.trials;
         let good: HashSet<&Point> = trials.iter().filter(passed).map(|trial| &trial.point).collect();
-        let comes_and_goes = trials.iter().any(|trial| !passed(&trial) && good.contains(&trial.point));
+        let comes_and_goes = trials.iter().any(|trial| failed(trial) && good.contains(&trial.point));
         comes_and_goes && !self.rows.iter().any(|row| row.strategy() == Identity::FINAL)
     }
 

@@ -118,6 +118,21 @@ fn failures_and_timeouts_are_never_tried_again() {
     }
 }
 
+/// Each is tried once: what was proposed once more would be so for ever.
+#[test]
+fn runs_whose_power_was_not_read_are_not_proposed_again() {
+    let space = small();
+    for strategy in strategies() {
+        let unread = |_: &Point, _| TrialResult::Unread;
+        let history = session(strategy.as_ref(), &space, &PRIOR, 7, &unread, |_, _| false, 200);
+        assert_eq!(history.trials.len(), space.points().len(), "{}", strategy.name());
+        let mixed = |point: &Point, repeat| if point.0[1] == 1 { TrialResult::Unread } else { rate(point, repeat) };
+        let history = session(strategy.as_ref(), &space, &PRIOR, 7, &mixed, |_, _| false, 200);
+        let unread = history.trials.iter().filter(|trial| trial.outcome == TrialResult::Unread).count();
+        assert_eq!(unread, 10, "{}", strategy.name());
+    }
+}
+
 #[test]
 fn a_repeat_that_fails_is_the_last() {
     let space = small();

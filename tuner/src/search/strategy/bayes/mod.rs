@@ -20,7 +20,7 @@ use super::feasible::Feasibility;
 use super::surrogate::{Contrast, Surrogate, log_rate};
 use super::{Ctx, Proposal, Strategy};
 use crate::record::Prediction;
-use crate::search::history::HARDLY_SD;
+use crate::search::history::{HARDLY_SD, TrialResult};
 
 /// Untried points that get the exact acquisition: those that look best by [`HARDLY_SD`] standard deviations above the mean.
 const SHORTLIST: usize = 2048;
@@ -157,10 +157,10 @@ fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
 }
 
 /// The points that failed or timed out as often as they passed, alone or in turn with another: they are not run again, and chosen last. On a
-/// machine whose runs hang or break off now and then, what was run often has failed once, too.
+/// machine whose runs hang or break off now and then, what was run often has failed once, too. A run whose power was not read is neither.
 pub(super) fn unsteady<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
     let mut lead: HashMap<&Point, i64> = HashMap::new();
-    for trial in &ctx.history.trials {
+    for trial in ctx.history.trials.iter().filter(|trial| trial.outcome != TrialResult::Unread) {
         *lead.entry(&trial.point).or_default() += if log_rate(trial).is_some() { 1 } else { -1 };
         if let Some(pair) = &trial.pair {
             *lead.entry(&pair.reference).or_default() += 1;

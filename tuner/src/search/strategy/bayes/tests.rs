@@ -183,6 +183,18 @@ fn a_point_that_failed_more_seldom_than_it_passed_may_be_run_again() {
 }
 
 #[test]
+fn a_run_whose_power_was_not_read_is_no_failure() {
+    let (space, point) = (hpl_like(), Point(vec![0; 6]));
+    let outcomes = [TrialResult::Rate(50.0), TrialResult::Unread, TrialResult::Unread];
+    let trials = outcomes.into_iter().enumerate().map(|(number, outcome)| trial(number, &point, outcome)).collect();
+    let history = History { trials, ..History::default() };
+    let ctx = ctx(&space, &history);
+    assert_eq!(unsteady(&ctx), HashSet::new());
+    assert_eq!(leaders(&ctx, 2).len(), 1);
+    assert_eq!(Feasibility::new(&ctx).log_weights(&[&point]), [(false, 0.0)]);
+}
+
+#[test]
 fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
     let (seen, slow) = (Point(vec![3, 1, 0, 0, 0, 0]), Point(vec![3, 1, 1, 0, 0, 0]));
     let expected = |at_most_gflops: Option<f64>| {
