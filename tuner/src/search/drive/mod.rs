@@ -14,6 +14,7 @@ pub use self::known::KnownRows;
 use self::rival::Rival;
 pub use self::together::TrialRunner;
 use crate::error::RecordError;
+use crate::record::lead::Lead;
 use crate::record::parquet;
 use crate::record::{Finished, Identity, Outcome, PlannedTrial, ShortRow};
 use crate::search::model::SessionModel;
@@ -53,9 +54,11 @@ impl Drive<'_> {
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
     pub fn run(&mut self) -> Result<SessionEnd, RecordError> {
         self.runner.progress.phase("searching");
-        while let Some(Due { plan, limit_s }) = self.due() {
+        while let Some((Due { plan, limit_s }, lead)) = self.due() {
             self.say_what_is_left(&plan)?;
-            self.keep_lead(&plan)?;
+            if let Some(lead) = lead {
+                self.runner.store.update_session(|session| session.lead_of_search = lead)?;
+            }
             if plan.strategy == Identity::FINAL {
                 self.runner.progress.phase("final run");
             }
@@ -85,7 +88,8 @@ impl Drive<'_> {
         Ok(SessionEnd::Done)
     }
 
-    fn due(&mut self) -> Option<Due> {
+    /// What is due; before the final run of what the search has chosen with what it says of its choice and the default.
+    fn due(&mut self) -> Option<(Due, Option<Option<Lead>>)> {
         if !self.runner.store.has_final() {
             let folder = self.runner.store.folder();
             // Phases that were not kept are no news.
@@ -93,7 +97,11 @@ impl Drive<'_> {
             self.model.learn(self.runner.store.rows(), self.runner.budget.left_s(), phases);
         }
         self.known.look(self.runner.store.rows(), self.setup.domain, &self.model);
-        self.consider(|view| view.due(self.final_n.clone()))
+        self.consider(|view| {
+            let due = view.due(self.final_n.clone())?;
+            let lead = view.is_choice(&due.plan).then(|| view.lead_of(&due.plan.candidate));
+            Some((due, lead))
+        })
     }
 
     /// Keeps and shows what the search leaves, before the first run that follows it.
@@ -105,13 +113,6 @@ impl Drive<'_> {
         let Some(left) = self.consider(|view| view.left()) else { return Ok(()) };
         self.runner.progress.line(&format!("the search ends: {left}"));
         self.runner.store.update_session(|session| session.left = Some(left))
-    }
-
-    /// Keeps what the search says of its choice and the default.
-    fn keep_lead(&mut self, plan: &PlannedTrial) -> Result<(), RecordError> {
-        let lead = self.consider(|view| view.is_choice(plan).then(|| view.lead_of(&plan.candidate)));
-        let Some(lead) = lead else { return Ok(()) };
-        self.runner.store.update_session(|session| session.lead_of_search = lead)
     }
 
     /// Looks at the record as it is now.
