@@ -47,6 +47,15 @@ pub struct Drive<'a> {
     pub runner: TrialRunner<'a>,
 }
 
+/// What is due, as one look at the record has it.
+struct Next {
+    due: Due,
+    /// Of the final run of what the search has chosen: what it says of its choice and the default.
+    lead: Option<Option<Lead>>,
+    /// Seconds of the budget left at that look.
+    left_s: f64,
+}
+
 impl Drive<'_> {
     /// Runs the session to its end.
     ///
@@ -54,20 +63,21 @@ impl Drive<'_> {
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
     pub fn run(&mut self) -> Result<SessionEnd, RecordError> {
         self.runner.progress.phase("searching");
-        while let Some((Due { plan, limit_s }, lead)) = self.due() {
-            self.say_what_is_left(&plan)?;
+        while let Some(Next { due, lead, left_s }) = self.due() {
+            self.say_what_is_left(&due.plan)?;
             if let Some(lead) = lead {
                 self.runner.store.update_session(|session| session.lead_of_search = lead)?;
             }
-            if plan.strategy == Identity::FINAL {
+            if due.plan.strategy == Identity::FINAL {
                 self.runner.progress.phase("final run");
             }
             // The memory of the machine is the run's.
             give_back_freed_memory();
             // A slow candidate may take little power.
-            let rival = self.setup.objective.is_rate().then(|| Rival::of(&plan, self.runner.store, self.runner.runs));
-            let due = [Due { plan, limit_s }];
-            if !self.runner.together(&due, rival.flatten().as_ref(), &self.model.predictor)? {
+            let rival =
+                self.setup.objective.is_rate().then(|| Rival::of(&due.plan, self.runner.store, self.runner.runs));
+            let due = due.after_s(left_s - self.runner.budget.left_s());
+            if !self.runner.together(&[due], rival.flatten().as_ref(), &self.model.predictor)? {
                 return Ok(SessionEnd::Interrupted);
             }
             // The end of the job ends the run, too.
@@ -88,8 +98,7 @@ impl Drive<'_> {
         Ok(SessionEnd::Done)
     }
 
-    /// What is due; before the final run of what the search has chosen with what it says of its choice and the default.
-    fn due(&mut self) -> Option<(Due, Option<Option<Lead>>)> {
+    fn due(&mut self) -> Option<Next> {
         if !self.runner.store.has_final() {
             let folder = self.runner.store.folder();
             // Phases that were not kept are no news.
@@ -100,7 +109,7 @@ impl Drive<'_> {
         self.consider(|view| {
             let due = view.due(self.final_n.clone())?;
             let lead = view.is_choice(&due.plan).then(|| view.lead_of(&due.plan.candidate));
-            Some((due, lead))
+            Some(Next { due, lead, left_s: view.left_s })
         })
     }
 

@@ -21,6 +21,15 @@ pub struct Due {
     pub limit_s: f64,
 }
 
+impl Due {
+    /// The same when it starts so many seconds after it was planned: a final run is ended at the same time, as that is the deadline.
+    #[must_use]
+    pub(crate) fn after_s(self, seconds: f64) -> Self {
+        let late_s = if self.plan.strategy == Identity::FINAL { seconds } else { 0.0 };
+        Self { limit_s: self.limit_s - late_s, ..self }
+    }
+}
+
 /// Failures in a row after which something is wrong with the machine, not with a candidate.
 pub const FAILURES_TO_GIVE_UP: usize = 8;
 
@@ -111,6 +120,22 @@ mod tests {
         );
         assert_ne!(second.candidate, third.candidate);
         assert_eq!(due(&[512, 0, 0], &[]), None);
+    }
+
+    /// What the search says of its choice takes its time between plan and start.
+    #[test]
+    fn a_final_run_that_starts_late_ends_at_the_deadline() {
+        let done = session(|_| Some(20.0));
+        let rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
+        let limits = |count: usize, left_s: f64| {
+            let due = look(&rows[..count], left_s, |view| view.due(1000..=1000)).unwrap();
+            (due.plan.strategy.clone(), [due.clone().after_s(0.0).limit_s, due.after_s(0.5).limit_s])
+        };
+        let (search, [at_once, late]) = limits(3, 1e5);
+        assert!(search != Identity::FINAL && at_once == late, "{search}");
+        let (choice, [at_once, late]) = limits(rows.len() - 1, 2.0);
+        assert_eq!(choice, Identity::FINAL);
+        assert!((at_once - 2.0 - GRACE_S).abs() < 1e-9 && (at_once - late - 0.5).abs() < 1e-9, "{at_once} {late}");
     }
 
     /// Where half of the budget is enough for it: the time of the rounds is not kept then, nor that of a second final run.

@@ -65,10 +65,12 @@ impl<R: Finished> View<'_, R> {
     pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
         let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
         let fitting = |share_s: f64| {
-            let whole_blocks = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb);
+            let whole_blocks: Vec<usize> = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb).collect();
             let fits = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole) <= share_s;
             let searched = Some(candidate.hpl.n).filter(|n| orders.contains(n) && fits(n));
-            let larger = whole_blocks.take_while(fits).last().max(searched);
+            // A larger one takes longer.
+            let in_time = &whole_blocks[..whole_blocks.partition_point(fits)];
+            let larger = in_time.last().copied().max(searched);
             larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))
         };
         let runs = f64::from(self.final_runs());
