@@ -31,7 +31,10 @@ enum KnownPoint {
 impl KnownPoint {
     fn of<R: Finished>(row: &R, domain: &dyn Candidates) -> Self {
         let Some(point) = point_of(row, domain) else { return Self::None };
-        let place = domain.points().iter().position(|of_space| *of_space == point);
+        let points = domain.points();
+        // Mostly they are in order; those of a recorded table may not be.
+        let place = points.binary_search(&point).ok();
+        let place = place.or_else(|| points.iter().position(|of_space| *of_space == point));
         place.map_or_else(|| Self::Other(Box::new(point)), Self::At)
     }
 
@@ -63,5 +66,26 @@ impl KnownRows {
     /// As [`CostEstimate::new`], of the rows that were looked at.
     pub(super) fn cost<'a, R: Finished>(&self, rows: &[R], predictor: &'a Predictor) -> CostEstimate<'a> {
         CostEstimate::of_modelled(rows, &self.solve_s, predictor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::dims::Space;
+    use space::domain::HplDomain;
+
+    use super::*;
+    use crate::record::arbitrary::row_of;
+    use crate::search::schedule::tests::spec;
+
+    #[test]
+    fn the_points_of_a_domain_are_in_order_and_those_of_rows_at_their_places() {
+        let domain = HplDomain::new(&spec()).unwrap();
+        let points = domain.points();
+        assert!(points.is_sorted());
+        for place in [0, points.len() / 3, points.len() - 1] {
+            let row = row_of(0, &domain.candidate(&points[place]));
+            assert!(matches!(KnownPoint::of(&row, &domain), KnownPoint::At(at) if at == place), "{place}");
+        }
     }
 }
