@@ -1,6 +1,6 @@
 //! What a run will cost in wall-clock time: the model's prediction, scaled by what runs really took.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use hpl::plan::windows::{Window, Windows};
 use objectives::predict::Predictor;
@@ -85,10 +85,15 @@ fn windows_part(candidate: &Candidate) -> WindowsPart {
     }
 }
 
+/// All of them.
+const EXTENTS: [Extent; 2] = [Extent::Whole, Extent::Windows];
+
 /// The model corrected by the finished runs of a session.
 pub struct CostEstimate<'a> {
     predictor: &'a Predictor,
     measured: Vec<CostRatio>,
+    /// What whole runs and windows say of candidates without one; `None` where there are none.
+    others: [Option<OfOthers>; 2],
     /// Standard deviation of the log cost between runs of one candidate.
     run_spread: f64,
     /// See [`of_pairs`](Self::of_pairs).
@@ -101,6 +106,31 @@ struct CostRatio {
     extent: Extent,
     /// Measured over modelled cost.
     ratio: f64,
+}
+
+/// What the jobs of one extent say of a candidate without one.
+struct OfOthers {
+    /// Median of measured over modelled cost.
+    ratio: f64,
+    /// Standard deviation of the logarithm of that of one more.
+    sd: f64,
+    /// Their N, each once.
+    orders: BTreeSet<usize>,
+}
+
+impl OfOthers {
+    fn new(measured: &[CostRatio], extent: Extent, run_spread: f64) -> Option<Self> {
+        let all = || measured.iter().filter(|cost| cost.extent == extent);
+        let ratios: Vec<f64> = all().map(|cost| cost.ratio).collect();
+        let sd = sd_of_one_more(spread(&ratios).max(run_spread), ratios.len());
+        Some(Self { ratio: median(&ratios)?, sd, orders: all().map(|cost| cost.run.hpl.n).collect() })
+    }
+
+    /// Distance in ln N to the nearest of them.
+    fn distance(&self, n: usize) -> f64 {
+        let distance = |order: &usize| (*order as f64 / n as f64).ln().abs();
+        self.orders.iter().map(distance).fold(f64::INFINITY, f64::min)
+    }
 }
 
 impl<'a> CostEstimate<'a> {
@@ -128,7 +158,10 @@ impl<'a> CostEstimate<'a> {
             });
             measured.extend(estimated);
         }
-        Self { predictor, run_spread: run_spread(&measured), of_pairs: of_pairs(rows, &modelled, &measured), measured }
+        let run_spread = run_spread(&measured);
+        let others = EXTENTS.map(|extent| OfOthers::new(&measured, extent, run_spread));
+        let of_pairs = of_pairs(rows, &modelled, others.each_ref().map(|others| Some(others.as_ref()?.ratio)));
+        Self { predictor, measured, others, run_spread, of_pairs }
     }
 
     /// Wall-clock time of a pair, in that of the trials of both alone.
@@ -138,46 +171,47 @@ impl<'a> CostEstimate<'a> {
 
     /// Expected wall-clock seconds of a job: by earlier ones of its candidate at any N, else by those of all candidates.
     pub fn of(&self, candidate: &Candidate, extent: Extent) -> f64 {
-        median(&self.ratios(candidate, extent).1).unwrap_or(1.0) * model_s(self.predictor, candidate, extent)
+        let of_others = || self.others(extent).map(|others| others.ratio);
+        let ratio = median(&self.own(candidate, extent)).or_else(of_others).unwrap_or(1.0);
+        ratio * model_s(self.predictor, candidate, extent)
     }
 
     /// Wall-clock seconds that a job hardly exceeds, by the spread of those that [`of`](Self::of) goes by: the fewer
     /// they are and the farther their N, the more.
     pub fn at_most(&self, candidate: &Candidate, extent: Extent) -> f64 {
-        let (own, ratios) = self.ratios(candidate, extent);
-        let spread = if own { self.run_spread } else { spread(&ratios).max(self.run_spread) };
-        let count = ratios.len() as f64;
-        let sd = match self.nearest(candidate, extent) {
-            Some(distance) => (spread * (1.0 + 1.0 / count).sqrt()).hypot(MODEL_SPREAD * distance),
-            None => MODEL_SPREAD,
+        let modelled_s = model_s(self.predictor, candidate, extent);
+        let Some(others) = self.others(extent) else { return (HARDLY_SD * MODEL_SPREAD).exp() * modelled_s };
+        let own = self.own(candidate, extent);
+        let (centre, sd) = match (median(&own), own.last()) {
+            // A machine that slows down does so for the next run too.
+            (Some(usual), Some(lately)) => (usual.max(*lately), sd_of_one_more(self.run_spread, own.len())),
+            _ => (others.ratio, others.sd),
         };
-        // A machine that slows down does so for the next run too.
-        let lately = ratios.last().copied().filter(|_| own).unwrap_or(0.0);
-        let centre = median(&ratios).unwrap_or(1.0).max(lately);
-        centre * (HARDLY_SD * sd).exp() * model_s(self.predictor, candidate, extent)
+        let sd = sd.hypot(MODEL_SPREAD * others.distance(candidate.hpl.n));
+        centre * (HARDLY_SD * sd).exp() * modelled_s
     }
 
-    /// Measured over modelled cost of the candidate's own jobs of this extent at any N, and whether there are such; else
-    /// those of all.
-    fn ratios(&self, candidate: &Candidate, extent: Extent) -> (bool, Vec<f64>) {
-        let all = || self.measured.iter().filter(|run| run.extent == extent);
-        let own: Vec<f64> = all().filter(|cost| cost.run.is_at_any_n(candidate)).map(|run| run.ratio).collect();
-        if own.is_empty() { (false, all().map(|run| run.ratio).collect()) } else { (true, own) }
+    fn others(&self, extent: Extent) -> Option<&OfOthers> {
+        let [whole, windows] = &self.others;
+        if extent == Extent::Whole { whole.as_ref() } else { windows.as_ref() }
     }
 
-    /// Distance in ln N to the nearest job of this extent.
-    fn nearest(&self, candidate: &Candidate, extent: Extent) -> Option<f64> {
-        let distance = |cost: &CostRatio| (cost.run.hpl.n as f64 / candidate.hpl.n as f64).ln().abs();
-        self.measured.iter().filter(|run| run.extent == extent).map(distance).reduce(f64::min)
+    /// Measured over modelled cost of the candidate's own jobs of this extent at any N.
+    fn own(&self, candidate: &Candidate, extent: Extent) -> Vec<f64> {
+        let own = self.measured.iter().filter(|cost| cost.extent == extent && cost.run.is_at_any_n(candidate));
+        own.map(|cost| cost.ratio).collect()
     }
 }
 
-/// See [`CostEstimate::of_pairs`]: the geometric mean of what is expected and of what the pairs took.
-fn of_pairs<R: Finished>(rows: &[R], modelled: &[f64], measured: &[CostRatio]) -> f64 {
+/// Standard deviation of one more value about the median of `count` that scatter by `spread`.
+fn sd_of_one_more(spread: f64, count: usize) -> f64 {
+    spread * (1.0 + 1.0 / count as f64).sqrt()
+}
+
+/// See [`CostEstimate::of_pairs`]: the geometric mean of what is expected and of what the pairs took; with the usual ratios of whole runs and
+/// of windows alone.
+fn of_pairs<R: Finished>(rows: &[R], modelled: &[f64], [whole, windows]: [Option<f64>; 2]) -> f64 {
     let modelled_s = |trial: u64| Some(modelled[rows.iter().position(|row| row.trial() == trial)?]);
-    let alone =
-        |extent| median(&measured.iter().filter(|of| of.extent == extent).map(|of| of.ratio).collect::<Vec<_>>());
-    let [whole, windows] = [Extent::Whole, Extent::Windows].map(alone);
     let pairs = rows.iter().zip(modelled).filter_map(|(row, own_s)| {
         let both_s = own_s + modelled_s(row.pair()?.reference_trial)?;
         let usual = if row.extent() == Extent::Whole { whole } else { windows };
