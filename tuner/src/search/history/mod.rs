@@ -1,6 +1,6 @@
 //! The trials of a session as strategies see them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use objectives::real::Extent;
 use space::Candidates;
@@ -160,10 +160,14 @@ impl History {
         Self { trials: at_n().filter_map(trial).collect(), powers: at_n().filter_map(power).collect() }
     }
 
-    /// Whether the runs at this point keep the power limit, by the median of their powers; all do where there is none.
-    pub fn keeps_limit(&self, point: &Point) -> bool {
-        let own: Vec<f64> = self.powers.iter().filter(|(at, _)| at == point).map(|(_, power)| *power).collect();
-        median(&own).is_none_or(|power| power <= 0.0)
+    /// The points whose runs are above the power limit, by the median of their powers; none where there is no limit.
+    pub fn above_limit(&self) -> HashSet<&Point> {
+        let mut powers: HashMap<&Point, Vec<f64>> = HashMap::new();
+        for (point, power) in &self.powers {
+            powers.entry(point).or_default().push(*power);
+        }
+        let is_above = |powers: &[f64]| median(powers).is_some_and(|power| power > 0.0);
+        powers.into_iter().filter(|(_, own)| is_above(own)).map(|(point, _)| point).collect()
     }
 }
 

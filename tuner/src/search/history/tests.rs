@@ -120,6 +120,14 @@ fn by_gflops_per_watt_rates_are_those_of_equal_power() {
     );
 }
 
+#[test]
+fn a_point_is_above_the_power_limit_by_the_median_of_its_runs() {
+    let of = |place: u16, powers: [f64; 3]| powers.map(|power| (Point(vec![place]), power));
+    let powers = [of(0, [-0.1, 0.2, -0.1]), of(1, [0.1, -0.2, 0.1]), of(2, [-0.1, 0.0, 0.1])].concat();
+    let history = History { powers, ..History::default() };
+    assert_eq!(history.above_limit(), HashSet::from([&Point(vec![1])]));
+}
+
 /// A whole run takes 10 % less power than windows predict for its core phase: a candidate that has both has one value.
 #[test]
 fn by_gflops_per_watt_windows_and_whole_run_of_a_candidate_say_the_same() {

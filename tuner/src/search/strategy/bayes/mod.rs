@@ -153,7 +153,8 @@ fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
     let mut seen = HashSet::new();
     let passes = ctx.history.trials.iter().filter(|trial| log_rate(trial).is_some());
     let first = passes.filter(|trial| seen.insert(&trial.point));
-    first.filter(|trial| ctx.history.keeps_limit(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
+    let above = ctx.history.above_limit();
+    first.filter(|trial| !above.contains(&trial.point)).map(|trial| (&trial.point, trial.number)).collect()
 }
 
 /// The points that failed or timed out as often as they passed, alone or in turn with another: they are not run again, and chosen last. On a
