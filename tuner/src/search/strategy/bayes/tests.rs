@@ -104,6 +104,19 @@ fn what_failed_as_often_as_it_passed_is_chosen_only_where_all_did() {
     assert_eq!(chosen(trials), [fast.clone(), steady.clone()]);
 }
 
+/// Of more runs than the process is conditioned on, the fastest are all above the power limit.
+#[test]
+fn the_best_that_keeps_the_power_limit_leads_in_a_long_record() {
+    let space = hpl_like();
+    let rates = |at: usize| if at < 151 { 90.0 } else { 50.0 + if at == 151 { 20.0 } else { 0.0 } };
+    let points = || space.points().iter().step_by(5).take(301).enumerate();
+    let run = |(at, point)| Trial { wall_s: 0.1, ..trial(at, point, TrialResult::Rate(rates(at))) };
+    let powers = points().map(|(at, point)| (point.clone(), if at < 151 { 0.1 } else { -0.1 })).collect();
+    let history = History { trials: points().map(run).collect(), powers };
+    let best = leaders(&ctx(&space, &history), 1).remove(0).0;
+    assert_eq!(best, space.points()[5 * 151]);
+}
+
 #[test]
 fn a_change_of_speed_in_mid_session_misleads_nobody() {
     let space = hpl_like();

@@ -105,25 +105,31 @@ impl Data {
     /// At most `limit` observations, of points of which the best half by their means, the rest spread over the others. The sum of squares
     /// within points is kept in proportion to the repeats.
     pub(crate) fn thinned(self, limit: usize) -> Self {
-        self.kept(limit, |a, b| b.total_cmp(&a))
+        self.kept(limit, |_| true, |a, b| b.total_cmp(&a))
+    }
+
+    /// The same, where points that cannot `lead` come after all others.
+    pub(crate) fn thinned_for(self, limit: usize, lead: impl Fn(&Point) -> bool) -> Self {
+        self.kept(limit, lead, |a, b| b.total_cmp(&a))
     }
 
     /// The same with the worst half.
     pub(crate) fn thinned_to_the_worst(self, limit: usize) -> Self {
-        self.kept(limit, |a, b| a.total_cmp(&b))
+        self.kept(limit, |_| true, |a, b| a.total_cmp(&b))
     }
 
-    /// At most `limit` observations, spread over all of at most so many points: half of them the first by their means in this order, the
-    /// rest spread over the others.
-    fn kept(self, limit: usize, by: impl Fn(f64, f64) -> Ordering) -> Self {
+    /// At most `limit` observations, spread over all of at most so many points: half of them the first, those that can `lead` before the
+    /// others and by their means in this order, the rest spread over the others.
+    fn kept(self, limit: usize, lead: impl Fn(&Point) -> bool, by: impl Fn(f64, f64) -> Ordering) -> Self {
         if self.len() <= limit {
             return self;
         }
         let alike = self.alike();
         let mean = |group: &[usize]| group.iter().map(|&i| self.y[i]).sum::<f64>() / group.len() as f64;
         let means: Vec<f64> = alike.iter().map(|group| mean(group)).collect();
+        let follows: Vec<bool> = alike.iter().map(|group| !lead(&self.points[group[0]])).collect();
         let mut order: Vec<usize> = (0..alike.len()).collect();
-        order.sort_by(|&i, &j| by(means[i], means[j]).then(i.cmp(&j)));
+        order.sort_by(|&i, &j| follows[i].cmp(&follows[j]).then(by(means[i], means[j])).then(i.cmp(&j)));
         let (first, others) = order.split_at((limit / 2).min(order.len()));
         let spread = (limit - first.len()).min(others.len());
         let kept = first.iter().copied().chain((0..spread).map(|k| others[k * others.len() / spread]));
@@ -175,6 +181,10 @@ mod tests {
         let data = Data::new(points.iter().map(|point| (point, f64::from(point.0[0]))), |_| 0.0);
         let worst = data.clone().thinned_to_the_worst(64);
         assert_eq!((worst.len(), &worst.points[0]), (64, &Point(vec![0])));
+        let leads = data.clone().thinned_for(64, |point| point.0[0] < 200);
+        assert_eq!((leads.len(), &leads.points[0]), (64, &Point(vec![199])));
+        assert!((168..200).all(|i| leads.points.contains(&Point(vec![i]))));
+        assert!(leads.points.iter().any(|point| point.0[0] > 280), "the others are not forgotten");
         let mut thin = data.thinned(64);
         assert_eq!(thin.len(), 64);
         assert_eq!(thin.points[0], Point(vec![299]));

@@ -229,9 +229,13 @@ impl<'a> Surrogate<'a> {
         let basis = |point: &Point| self.expected(point) - centre;
         let observations = observations.into_iter();
         let is_long = is_long(self.ctx.history);
-        let data = match is_long {
-            true => Data::gathered(observations, basis).thinned(most_runs(self.ctx.history)),
-            false => Data::single(observations, basis),
+        let data = if is_long {
+            // What is above the power limit is never chosen, however fast it is.
+            let above = self.ctx.history.above_limit();
+            let all = Data::gathered(observations, basis);
+            all.thinned_for(most_runs(self.ctx.history), |point| !above.contains(point))
+        } else {
+            Data::single(observations, basis)
         };
         let axes = KernelDims::new(self.ctx.space.dims());
         let is_steady = self.drift.len() == 0;

@@ -12,8 +12,8 @@
 //! Runs of earlier sessions are part of what is expected as long as the runs of this one are not predicted better
 //! without them.
 //!
-//! After more than 500 runs the process is conditioned on the means of 500 points at most: half of them the best ones, the others spread from
-//! the next best to the worst. No other point is taken for a leader, or run again. Where runs are short, such that a suggestion would take
+//! After more than 500 runs the process is conditioned on the means of 500 points at most: half of them the best ones, of those that keep the
+//! power limit where there is one, the others spread from the next best to the worst. No other point is taken for a leader, or run again. Where runs are short, such that a suggestion would take
 //! more than a tenth of one, these are fewer, down to 80.
 
 mod balance;
