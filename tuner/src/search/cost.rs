@@ -1,13 +1,13 @@
 //! What a run will cost in wall-clock time: the model's prediction, scaled by what runs really took.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hpl::plan::windows::{Window, Windows};
 use objectives::predict::Predictor;
 use objectives::real::Extent;
-use space::Candidate;
 use space::flops::{hpl_flops, rate_gflops};
-use space::stats::{mean, median, sample_sd, squared_deviations};
+use space::stats::{mean, median, squared_deviations};
+use space::{Candidate, HplParams};
 
 use crate::record::{Finished, SharedCandidate};
 use crate::search::history::HARDLY_SD;
@@ -122,7 +122,9 @@ impl OfOthers {
     fn new(measured: &[CostRatio], extent: Extent, run_spread: f64) -> Option<Self> {
         let all = || measured.iter().filter(|cost| cost.extent == extent);
         let ratios: Vec<f64> = all().map(|cost| cost.ratio).collect();
-        let sd = sd_of_one_more(spread(&ratios).max(run_spread), ratios.len());
+        let spread = spread(&ratios).max(run_spread);
+        // No run of another one makes a candidate's own less sure than the model alone does.
+        let sd = sd_of_one_more(spread, ratios.len()).min(spread.max(MODEL_SPREAD));
         Some(Self { ratio: median(&ratios)?, sd, orders: all().map(|cost| cost.run.hpl.n).collect() })
     }
 
@@ -134,8 +136,8 @@ impl OfOthers {
 }
 
 impl<'a> CostEstimate<'a> {
-    /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more, as long as
-    /// there is no whole run.
+    /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more of a candidate, as long as
+    /// there is no whole run of it.
     pub fn new<R: Finished>(rows: &[R], predictor: &'a Predictor) -> Self {
         let solve_s: Vec<f64> = rows.iter().map(|row| modelled_solve_s(row, predictor)).collect();
         Self::of_modelled(rows, &solve_s, predictor)
@@ -150,14 +152,17 @@ impl<'a> CostEstimate<'a> {
         let of = |row: &R, extent, ratio| CostRatio { run: row.shared(), extent, ratio };
         let own = |(row, modelled): (&R, &f64)| of(row, row.extent(), row.wall_s() / modelled);
         let mut measured: Vec<CostRatio> = passed(Extent::Whole).chain(passed(Extent::Windows)).map(own).collect();
-        if passed(Extent::Whole).next().is_none() {
-            let windows = rows.iter().zip(solve_s).filter(|(row, _)| alone(row) && row.extent() == Extent::Windows);
-            let estimated = windows.filter_map(|(row, modelled_s)| {
-                let solve_s = rate_gflops(row.n(), 1.0) / row.estimated_rate_gflops()?;
-                Some(of(row, Extent::Whole, whole_s(solve_s) / whole_s(*modelled_s)))
-            });
-            measured.extend(estimated);
-        }
+        let at_any_n = |row: &R| {
+            let shared = row.shared();
+            SharedCandidate { hpl: HplParams { n: 0, ..shared.hpl }, ..shared }
+        };
+        let whole: HashSet<SharedCandidate> = passed(Extent::Whole).map(|(row, _)| at_any_n(row)).collect();
+        let windows = rows.iter().zip(solve_s).filter(|(row, _)| alone(row) && row.extent() == Extent::Windows);
+        let estimated = windows.filter(|(row, _)| !whole.contains(&at_any_n(row))).filter_map(|(row, modelled_s)| {
+            let solve_s = rate_gflops(row.n(), 1.0) / row.estimated_rate_gflops()?;
+            Some(of(row, Extent::Whole, whole_s(solve_s) / whole_s(*modelled_s)))
+        });
+        measured.extend(estimated);
         let run_spread = run_spread(&measured);
         let others = EXTENTS.map(|extent| OfOthers::new(&measured, extent, run_spread));
         let of_pairs = of_pairs(rows, &modelled, others.each_ref().map(|others| Some(others.as_ref()?.ratio)));
@@ -240,9 +245,11 @@ fn run_spread(measured: &[CostRatio]) -> f64 {
     (squares / free).sqrt()
 }
 
-/// Standard deviation of the logarithms of positive values; 0 for fewer than two.
-fn spread(values: &[f64]) -> f64 {
-    sample_sd(&values.iter().map(|value| value.ln()).collect::<Vec<f64>>())
+/// Standard deviation of the log cost between candidates, of these ratios and of one more with [`MODEL_SPREAD`].
+fn spread(ratios: &[f64]) -> f64 {
+    let squares =
+        MODEL_SPREAD * MODEL_SPREAD + squared_deviations(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<f64>>());
+    (squares / ratios.len() as f64).sqrt()
 }
 
 #[cfg(test)]
@@ -282,6 +289,14 @@ mod tests {
         assert!(margin(&[(0, 1.0), (0, 1.0)], 4000) > margin(&[(0, 1.0), (0, 1.0)], 1000) + 0.1);
     }
 
+    /// That candidates differ by as much as the model is unsure of is forgotten by many runs, not by the first one.
+    #[test]
+    fn one_run_of_another_candidate_is_no_certainty() {
+        let others = |count: u64| margin(&(1..=count).map(|number| (number, 1.0)).collect::<Vec<_>>(), 1000);
+        assert!((others(1) - others(0)).abs() < 1e-9 && others(0) > 1.3, "{} {}", others(1), others(0));
+        assert!(others(2) < others(1) && others(12) < others(2) && others(12) > 1.08, "{} {}", others(2), others(12));
+    }
+
     /// A pair is no run of its candidate: it takes longer, and says how much.
     #[test]
     fn pairs_say_what_pairs_take() {
@@ -318,6 +333,16 @@ mod tests {
         let cost = CostEstimate::new(&rows, &predictor);
         let ratio = cost.of(&candidate, Extent::Whole) / whole;
         assert!((1.9..2.0).contains(&ratio), "{ratio}");
+        // A whole run of another candidate does not change that; one of its own does.
+        let [own, other] = [64, 128].map(|nb| {
+            let run = Row { n: 20_000, nb, ..row(0) };
+            Row { wall_s: 1.2 * model_s(&predictor, &run.candidate(), Extent::Whole), ..run }
+        });
+        let after = |run: &Row| {
+            let rows = [rows[0].clone(), run.clone()];
+            CostEstimate::new(&rows, &predictor).of(&candidate, Extent::Whole) / whole
+        };
+        assert!((after(&other) - ratio).abs() < 1e-9 && (after(&own) - 1.2).abs() < 1e-9, "{}", after(&own));
     }
 
     #[test]

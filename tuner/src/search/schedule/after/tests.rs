@@ -263,7 +263,8 @@ fn time_is_kept_for_six_rounds_where_they_take_a_small_share() {
         ask(rows, Extent::Whole, 50.0, |view| View { total_s, ..*view }.rounds_reserve_s()) / run_s()
     };
     let before = &begun(&best)[..1];
-    assert!((17.0..20.0).contains(&kept(before, 1000.0)), "with the expert: {}", kept(before, 1000.0));
+    // That has not run, so it may take a third more than the default.
+    assert!((17.0..23.0).contains(&kept(before, 1000.0)), "with the expert: {}", kept(before, 1000.0));
     let pairs = kept(before, 13.0 * run_s() / ROUNDS_SHARE);
     assert!((11.5..13.0).contains(&pairs), "without: {pairs}");
     assert!((kept(before, 9.0 * run_s() / ROUNDS_SHARE) - 8.0).abs() < 1e-9, "as many pairs as fit");
