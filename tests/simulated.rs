@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
+use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
 use space::domain::{DomainSpec, HplDomain, Limits, WeightedDomain};
 use space::{Candidate, Candidates, KernelChoice, Unequal};
@@ -50,7 +51,7 @@ fn best_s(cluster: &SimulatedCluster, n: usize, weighted: bool) -> f64 {
         Box::new(HplDomain::new(&spec).unwrap())
     };
     let predictor = Predictor::new(&cluster.machine).unwrap().slowed(cluster.unequal());
-    let predicted = model_prior::table(domain.as_ref(), &predictor);
+    let predicted = model_prior::table(domain.as_ref(), &predictor, Extent::Whole);
     let mut all: Vec<(f64, usize)> = predicted.log_rates_of_all().iter().copied().zip(0..).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     let first = all[..FIRST.min(all.len())].iter().map(|&(_, index)| domain.candidate(&domain.points()[index]));

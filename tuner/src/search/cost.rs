@@ -37,7 +37,7 @@ pub fn model_s(predictor: &Predictor, candidate: &Candidate, extent: Extent) -> 
 }
 
 /// Wall-clock seconds of a job whose whole run factors and solves in `solve_s`.
-fn of_solve_s(solve_s: f64, candidate: &Candidate, extent: Extent) -> f64 {
+pub(crate) fn of_solve_s(solve_s: f64, candidate: &Candidate, extent: Extent) -> f64 {
     match extent {
         Extent::Whole => whole_s(solve_s),
         Extent::Windows => {

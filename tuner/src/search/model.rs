@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use objectives::predict::Predictor;
+use objectives::real::Extent;
 use objectives::settings::{power_factor, time_factor};
 use objectives::timeline::own::{Observed, refined};
 use space::Candidates;
@@ -58,6 +59,8 @@ pub struct SessionModel<'a> {
     odds: Vec<f64>,
     /// What the session makes as large as possible.
     objective: Objective,
+    /// Whether its trials are whole runs or windows.
+    extent: Extent,
     /// Predicts any candidate.
     pub predictor: Predictor,
     /// Its prediction of all candidates of the domain.
@@ -68,20 +71,21 @@ pub struct SessionModel<'a> {
 
 impl<'a> SessionModel<'a> {
     /// The model as calibrated, with runs of earlier sessions, and what each stage of trials on groups of nodes shows beyond the model of
-    /// a group, in logarithms of rates; `ours`: it was made for the engine of the session.
+    /// a group, in logarithms of rates; `ours`: it was made for the engine of the session. Trials are of this `extent`.
     pub fn new(
         domain: &'a dyn Candidates,
         calibrated: &'a Machine,
         predictor: Predictor,
         (earlier, beyond): (Vec<ComparableRuns>, Vec<Vec<(Point, f64)>>),
         ours: bool,
+        extent: Extent,
     ) -> Self {
         let clock = Instant::now();
         let plain = Machine { phases: Vec::new(), ..calibrated.clone() };
         let plain = Predictor::new(&plain).ok().filter(|_| !calibrated.phases.is_empty());
         let found = predictor.found();
         let plain = plain.map(|plain| plain.slowed(domain.spec().unequal.clone()).found_at(found));
-        let timeline = model_prior::table(domain, &predictor);
+        let timeline = model_prior::table(domain, &predictor, extent);
         let plain = plain.map(|plain| model_prior::other_prior(&timeline, domain, &plain));
         let tables: Vec<PriorTable<'_>> = std::iter::once(timeline).chain(plain).collect();
         let odds = if ours { vec![MADE_FOR, 0.0] } else { vec![0.0; 2] };
@@ -99,6 +103,7 @@ impl<'a> SessionModel<'a> {
             tables,
             odds,
             objective,
+            extent,
             predictor,
             prior,
             informed,
@@ -169,7 +174,7 @@ impl<'a> SessionModel<'a> {
             && let Ok(predictor) = Predictor::new(&refined(self.calibrated, &observed, unequal))
         {
             self.predictor = predictor.slowed(unequal.clone()).found_at(found);
-            self.tables[0] = model_prior::table(self.domain, &self.predictor);
+            self.tables[0] = model_prior::table(self.domain, &self.predictor, self.extent);
         }
         let seen: Vec<R> = usable[..count].iter().map(|row| (*row).clone()).collect();
         let weights = weights(&self.tables, &self.odds, &History::from_rows(&seen, self.domain, Objective::Gflops));
@@ -300,8 +305,11 @@ mod tests {
             unequal: Unequal::default(),
         };
         let (domain, machine) = (HplDomain::new(&spec).unwrap(), machine());
-        let mut model =
-            SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Default::default(), true);
+        let of_session = || {
+            let predictor = Predictor::new(&machine).unwrap();
+            SessionModel::new(&domain, &machine, predictor, Default::default(), true, Extent::Whole)
+        };
+        let mut model = of_session();
         let candidate = default_candidate(&spec);
         let timeline = OwnModel::new(&machine).unwrap().timeline(&candidate);
         let slow = |_| {
@@ -325,8 +333,7 @@ mod tests {
         }
         assert!(times[0] < times[1] && times[1] < times[2] && times[2] == times[3] && times[3] < times[4], "{times:?}");
         assert!(times[4] < 1.3 * times[0], "{times:?}");
-        let mut short =
-            SessionModel::new(&domain, &machine, Predictor::new(&machine).unwrap(), Default::default(), true);
+        let mut short = of_session();
         short.learn(&rows, 0.0, slow);
         assert_eq!(short.predictor.time_s(&candidate), times[0], "no time is left for a new prior");
     }

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 
 use objectives::predict::Predictor;
+use objectives::real::Extent;
 use space::dims::Point;
 use space::flops::rate_gflops;
 use space::{Candidate, Candidates};
@@ -11,10 +12,15 @@ use crate::search::cost;
 use crate::search::strategy::Prior;
 use crate::search::strategy::prior::PriorTable;
 
-/// The model's predictions for all points of `domain`, on all cores that this process may use: no run is under way meanwhile.
-pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor) -> PriorTable<'a> {
+/// The model's predictions for all points of `domain`, on all cores that this process may use: no run is under way meanwhile. Costs are those
+/// of trials of this extent.
+pub fn table<'a>(domain: &'a dyn Candidates, predictor: &Predictor, extent: Extent) -> PriorTable<'a> {
     let times = times(domain, predictor);
-    let costs_s = times.iter().copied().map(cost::whole_s).collect();
+    let cost_s = |(point, &solve_s): (&Point, &f64)| match extent {
+        Extent::Whole => cost::whole_s(solve_s),
+        Extent::Windows => cost::of_solve_s(solve_s, &domain.candidate(point), extent),
+    };
+    let costs_s = domain.points().iter().zip(&times).map(cost_s).collect();
     let table = PriorTable::of(domain, log_rates(domain, &times), costs_s);
     let balance = |point: &Point| table.log_rate(point) - table.log_rate(&domain.balanced(point));
     let balances = domain.points().iter().map(balance).map(|log| if log.is_finite() { log } else { 0.0 }).collect();
@@ -50,4 +56,26 @@ pub fn fastest(domain: &dyn Candidates, prior: &dyn Prior) -> Candidate {
     let rates = prior.log_rates(domain.points());
     let best = domain.points().iter().zip(rates).max_by(|a, b| a.1.total_cmp(&b.1));
     domain.candidate(best.expect("a domain has a point").0)
+}
+
+#[cfg(test)]
+mod tests {
+    use space::dims::Space;
+    use space::domain::HplDomain;
+
+    use super::*;
+    use crate::search::schedule::tests::{predictor, spec};
+
+    #[test]
+    fn costs_are_those_of_trials_of_the_search() {
+        let (predictor, domain) = (predictor(), HplDomain::new(&spec()).unwrap());
+        let points = domain.points();
+        for extent in [Extent::Whole, Extent::Windows] {
+            let table = table(&domain, &predictor, extent);
+            for point in [&points[0], &points[points.len() / 2], &points[points.len() - 1]] {
+                let cost_s = cost::model_s(&predictor, &domain.candidate(point), extent);
+                assert!((table.cost_s(point) / cost_s - 1.0).abs() < 0.02, "{extent:?} {cost_s}");
+            }
+        }
+    }
 }

@@ -279,13 +279,13 @@ fn search(
         }
         None => (machine, predictor),
     };
-    let model = SessionModel::new(domain, &machine, predictor, (earlier, found.beyond), engine.is_ours())
+    let extent = store.session().extent;
+    let model = SessionModel::new(domain, &machine, predictor, (earlier, found.beyond), engine.is_ours(), extent)
         .with_objective(objective);
     if given && !model.informed {
         progress.warn("the earlier runs are not used: no two of them can be compared");
     }
     store.write_space(domain)?;
-    let extent = store.session().extent;
     let grids = if model.predictor.has_timeline(&baseline) { Grids::All } else { Grids::Covered };
     let setup = Setup {
         domain,

@@ -196,7 +196,8 @@ impl Stages<'_> {
             };
             let predictor = task.predictor().map_err(bad_input)?;
             let beyond = self.beyond(task.domain.as_ref())?;
-            let model = SessionModel::new(task.domain.as_ref(), &task.machine, predictor, (Vec::new(), beyond), true);
+            let known = (Vec::new(), beyond);
+            let model = SessionModel::new(task.domain.as_ref(), &task.machine, predictor, known, true, extent);
             if !(NodeSearch { setup, size: size.nodes, model, runner: runner.reborrowed() }).run()? {
                 return Ok(false);
             }

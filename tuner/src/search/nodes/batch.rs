@@ -250,8 +250,8 @@ mod tests {
     ) -> Vec<Due> {
         let predictor = predictor();
         let domain = HplDomain::new(&spec()).unwrap();
-        let (prior, reference) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));
         let (extent, seed) = (Extent::Whole, 1);
+        let (prior, reference) = (model_prior::table(&domain, &predictor, extent), default_candidate(&spec()));
         let setup = NodeSetup { groups, domain: &domain, reference: &reference, most, strategy: &Bayes, extent, seed };
         let view = NodesView {
             setup,

@@ -90,7 +90,7 @@ fn session_until(
     let predictor = predictor();
     let spec = DomainSpec { n, ..spec() };
     let domain = HplDomain::new(&spec).unwrap();
-    let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec));
+    let (prior, baseline) = (model_prior::table(&domain, &predictor, extent), default_candidate(&spec));
     let mut done: Vec<(PlannedTrial, Row)> = Vec::new();
     let mut left_s = TOTAL_S;
     let mut last = false;
@@ -293,7 +293,7 @@ fn where_a_candidate_that_passed_fails_time_is_kept_for_a_second_final_run() {
 pub(super) fn look<T>(rows: &[Row], left_s: f64, what: impl FnOnce(&View<'_>) -> T) -> T {
     let predictor = predictor();
     let domain = HplDomain::new(&spec()).unwrap();
-    let (prior, baseline) = (model_prior::table(&domain, &predictor), default_candidate(&spec()));
+    let (prior, baseline) = (model_prior::table(&domain, &predictor, Extent::Whole), default_candidate(&spec()));
     what(&View {
         setup: Setup {
             objective: Objective::Gflops,
