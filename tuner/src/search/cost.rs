@@ -169,6 +169,11 @@ impl<'a> CostEstimate<'a> {
         Self { predictor, measured, others, run_spread, of_pairs }
     }
 
+    /// What jobs of this extent mostly take, in what the model says of them; 1 before the first one.
+    pub(crate) fn usual_ratio(&self, extent: Extent) -> f64 {
+        self.others(extent).map_or(1.0, |others| others.ratio)
+    }
+
     /// Wall-clock time of a pair, in that of the trials of both alone.
     pub fn of_pairs(&self) -> f64 {
         self.of_pairs

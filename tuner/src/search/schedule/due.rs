@@ -192,6 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupted_trial_that_does_not_fit_any_more_does_not_end_the_search() {
+        let rows: Vec<Row> = session(|_| Some(20.0)).into_iter().map(|(_, row)| row).take(3).collect();
+        let next_s = |expected_s: f64| {
+            look(&rows, 30.0, |view| {
+                let plan = PlannedTrial { expected_s, ..view.next().unwrap() };
+                View { interrupted: Some(&plan), ..*view }.next().map(|next| next.expected_s)
+            })
+        };
+        assert_eq!(next_s(0.7), Some(0.7));
+        assert!(next_s(1e3).is_some_and(|other_s| other_s < 30.0));
+    }
+
+    #[test]
     fn a_passed_run_whose_power_was_not_read_keeps_no_time_for_a_second_final_run() {
         let rows: Vec<Row> = session(|_| Some(20.0)).into_iter().map(|(_, row)| row).take(3).collect();
         let runs = |outcome: TrialResult| {

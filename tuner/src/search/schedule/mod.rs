@@ -118,17 +118,20 @@ impl<R: Finished> View<'_, R> {
             return self.fits(plan.expected_s).then_some(plan);
         }
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
-        let new = self.interrupted.cloned().or_else(|| self.expert()).or_else(|| self.proposed());
+        let fits = |plan: &PlannedTrial| self.fits(plan.expected_s + kept_s);
         // Where no time is left for a pair, there may be some for its candidate alone.
         let alone = |plan: PlannedTrial| match plan.reference {
-            Some(_) if !self.fits(plan.expected_s + kept_s) => {
+            Some(_) if !fits(&plan) => {
                 let expected_s = self.cost.of(&plan.candidate, plan.extent);
                 PlannedTrial { reference: None, expected_s, ..plan }
             }
             _ => plan,
         };
-        new.map(alone)
-            .filter(|plan| self.fits(plan.expected_s + kept_s))
+        // What does not fit any more leaves its time to others.
+        let interrupted = self.interrupted.cloned().map(alone).filter(fits);
+        interrupted
+            .or_else(|| self.expert().filter(fits))
+            .or_else(|| self.proposed(kept_s).map(alone).filter(fits))
             .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
     }
 
@@ -141,13 +144,14 @@ impl<R: Finished> View<'_, R> {
         self.fits(plan.expected_s + self.rounds_reserve_s()).then_some(plan)
     }
 
-    /// What the search proposes; `None` at its end, which does not come before that of the design.
-    fn proposed(&self) -> Option<PlannedTrial> {
+    /// What the search proposes, with `kept_s` seconds to keep for what follows it; `None` at its end, which does not come before that of the
+    /// design.
+    fn proposed(&self, kept_s: f64) -> Option<PlannedTrial> {
         if let Some(plan) = self.design() {
             return Some(plan);
         }
         match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
-            Next::Search => self.explore(),
+            Next::Search => self.explore(kept_s),
             Next::Again(leader) => {
                 let leader = self.setup.domain.candidate(&leader);
                 Some(self.again(&leader, Identity::RACE, "the best so far again: its rate may be too high by chance"))
@@ -286,8 +290,11 @@ impl<R: Finished> View<'_, R> {
     }
 
     /// What the strategy proposes: a new point, or one again.
-    fn explore(&self) -> Option<PlannedTrial> {
-        let proposal = self.setup.strategy.ask(&self.ctx())?;
+    fn explore(&self, kept_s: f64) -> Option<PlannedTrial> {
+        // In the model's seconds, which the prior's costs are.
+        let model_s = |wall_s: f64| wall_s / self.cost.usual_ratio(self.setup.extent);
+        let (budget_left_s, budget_total_s) = (model_s(self.left_s - kept_s), model_s(self.total_s));
+        let proposal = self.setup.strategy.ask(&Ctx { budget_left_s, budget_total_s, ..self.ctx() })?;
         let mut plan =
             self.plan(self.setup.domain.candidate(&proposal.point), self.setup.strategy.name(), &proposal.why);
         plan.repeat_of = proposal.repeat_of;

@@ -78,7 +78,9 @@ impl Strategy for Bayes {
             }
             log_gain + feasible[i].1 - thrift * log_cost(i)
         };
-        let values = (0..points.len()).map(|i| (i, !feasible[i].0, value(i)));
+        // What takes longer than the time left waits as long as something else does not.
+        let fits = |i: usize| ctx.prior.cost_s(points[i]) <= ctx.budget_left_s;
+        let values = (0..points.len()).map(|i| (i, (fits(i), !feasible[i].0), value(i)));
         // Where all points were run, no run may be worth its time.
         let worth = values.filter(|(.., value)| *value > f64::NEG_INFINITY);
         let (best, ..) = worth.max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2)))?;

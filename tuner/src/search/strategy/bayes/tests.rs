@@ -220,6 +220,27 @@ fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
     assert_eq!(expected(Some(80.0)), expected(None));
 }
 
+/// The search would end with a proposal that does not fit, however much time others have.
+#[test]
+fn what_takes_longer_than_the_time_left_waits() {
+    struct Dear;
+    impl Prior for Dear {
+        fn log_rate(&self, point: &Point) -> f64 {
+            f64::from(point.0[0])
+        }
+        fn cost_s(&self, point: &Point) -> f64 {
+            10.0_f64.powi(i32::from(point.0[0]))
+        }
+    }
+    let space = Listed::product(vec![ordered("nb", &[5.0, 6.0, 7.0])], |_| true);
+    let history = History::default();
+    let asked = |budget_left_s| {
+        let ctx = Ctx { prior: &Dear, budget_left_s, budget_total_s: 1e6, ..ctx(&space, &history) };
+        Bayes.ask(&ctx).unwrap().point.0[0]
+    };
+    assert_eq!([1e4, 40.0, 0.5].map(asked), [2, 1, 2]);
+}
+
 /// Two points lead by little in a small space where all were run: one of them is run again.
 #[test]
 fn repeats_are_pairs_where_two_can_be_measured_in_turn_and_that_pays() {
