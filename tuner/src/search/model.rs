@@ -24,7 +24,7 @@ use crate::search::strategy::Prior;
 use crate::search::strategy::informed::{ComparableRuns, Informed};
 use crate::search::strategy::prior::PriorTable;
 
-/// Part of the time left that making the prior anew may take.
+/// Part of the time that was left after a run that making the prior anew by it may take.
 const WORTH: f64 = 0.01;
 
 /// Runs that the model learns from, at most: after so many its phases have settled.
@@ -40,7 +40,8 @@ const MADE_FOR: f64 = 2.0;
 /// What the search expects of candidates.
 ///
 /// It follows from the calibration and the record: the first 1, 2, 4, … and at most 64 runs are looked at, however often it was asked in
-/// between. Where making the prior anew takes more than a hundredth of the time that is left, it stays as it is.
+/// between. Where making the prior anew takes more than a hundredth of the time that was left then, it stays as it is: a session that is resumed
+/// has learned what it had before.
 pub struct SessionModel<'a> {
     domain: &'a dyn Candidates,
     calibrated: &'a Machine,
@@ -139,23 +140,14 @@ impl<'a> SessionModel<'a> {
     }
 
     /// Learns from `rows` when they are twice as many as before; `phases` are those of a trial.
-    pub fn learn<R: Finished + Clone>(
-        &mut self,
-        rows: &[R],
-        left_s: f64,
-        phases: impl Fn(u64) -> Option<Vec<PhaseTime>>,
-    ) {
-        if self.calibrated.phases.is_empty() || self.made_s > WORTH * left_s {
+    pub fn learn<R: Finished + Clone>(&mut self, rows: &[R], phases: impl Fn(u64) -> Option<Vec<PhaseTime>>) {
+        if self.calibrated.phases.is_empty() || self.learned == LEARNED {
             return;
         }
-        if self.learned == LEARNED {
-            return;
-        }
-        let usable: Vec<&R> = rows.iter().filter(|row| row.passed()).collect();
-        let count = usable.len().checked_ilog2().map_or(0, |log2| 1 << log2).min(LEARNED);
-        if count <= self.learned {
-            return;
-        }
+        let usable: Vec<&R> = rows.iter().filter(|row| row.passed()).take(LEARNED).collect();
+        let is_worth = |count: &usize| self.made_s <= WORTH * usable[count - 1].budget_left_s();
+        let counts = (0..usize::BITS).map(|log2| 1_usize << log2).take_while(|count| *count <= usable.len());
+        let Some(count) = counts.filter(is_worth).last().filter(|count| *count > self.learned) else { return };
         self.learned = count;
         // Another engine reports no phases.
         let found = self.predictor.found();
@@ -322,10 +314,16 @@ mod tests {
             };
             Some(timeline.steps.iter().enumerate().map(time).collect())
         };
-        let rows: Vec<Row> = (0..4).map(|trial| row_of(trial, &candidate)).collect();
+        let left = |budget_left_s: [f64; 4]| -> Vec<Row> {
+            (0..)
+                .zip(budget_left_s)
+                .map(|(trial, left_s)| Row { budget_left_s: left_s, ..row_of(trial, &candidate) })
+                .collect()
+        };
+        let rows = left([1e6; 4]);
         let mut times = vec![model.predictor.time_s(&candidate)];
         for count in 1..=4 {
-            model.learn(&rows[..count], 1e6, slow);
+            model.learn(&rows[..count], slow);
             times.push(model.predictor.time_s(&candidate));
             let point = domain.point(&candidate).unwrap();
             let rate = rate_gflops(500, times[count]).ln();
@@ -334,8 +332,11 @@ mod tests {
         assert!(times[0] < times[1] && times[1] < times[2] && times[2] == times[3] && times[3] < times[4], "{times:?}");
         assert!(times[4] < 1.3 * times[0], "{times:?}");
         let mut short = of_session();
-        short.learn(&rows, 0.0, slow);
+        short.learn(&left([0.0; 4]), slow);
         assert_eq!(short.predictor.time_s(&candidate), times[0], "no time is left for a new prior");
+        let mut resumed = of_session();
+        resumed.learn(&left([1e6, 1e6, 0.0, 0.0]), slow);
+        assert_eq!(resumed.predictor.time_s(&candidate), times[2], "as before it was stopped");
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Drive<'_> {
             let folder = self.runner.store.folder();
             // Phases that were not kept are no news.
             let phases = |trial| parquet::read(&folder.phases(trial)).ok();
-            self.model.learn(self.runner.store.rows(), self.runner.budget.left_s(), phases);
+            self.model.learn(self.runner.store.rows(), phases);
         }
         self.known.look(self.runner.store.rows(), self.setup.domain, &self.model);
         self.consider(|view| {

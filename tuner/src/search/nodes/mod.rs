@@ -43,7 +43,7 @@ impl NodeSearch<'_> {
             let ended = of_size(store.on_some_nodes(), self.size);
             let rows = speed::cancelled(&ended, self.setup.reference);
             let phases = |trial| parquet::read(&store.folder().phases(trial)).ok();
-            self.model.learn(&rows, self.runner.budget.left_s(), phases);
+            self.model.learn(&rows, phases);
             let view = NodesView {
                 setup: self.setup,
                 prior: self.model.prior.as_ref(),
