@@ -184,8 +184,9 @@ impl<R: Finished> View<'_, R> {
     /// How far the runs so far show `best` to be ahead of the baseline.
     pub fn lead_of(&self, best: &Candidate) -> Option<Lead> {
         let domain = self.setup.domain;
-        let best = domain.point(&best.at_n(domain.spec().n))?;
-        lead::lead(&self.ctx(), &best, &domain.point(self.setup.baseline)?)
+        let point = domain.point(&best.at_n(domain.spec().n))?;
+        let lead = lead::lead(&self.ctx(), &point, &domain.point(self.setup.baseline)?)?;
+        Some(Lead { pair_sd: self.sd_of_paired_round(best).unwrap_or(lead.pair_sd), ..lead })
     }
 
     /// Final runs that time is kept for: a second one where a candidate that passed has failed, too, until the first of

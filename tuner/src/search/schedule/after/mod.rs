@@ -166,11 +166,26 @@ impl<R: Finished> View<'_, R> {
         if let Some(first) = after.iter().find(compared) {
             return first.reference_trial().is_some();
         }
+        self.has_room_for_pairs((verified, others), pair_s) && bayes::sd_of_paying_pair(&self.ctx()).is_some()
+    }
+
+    /// Whether `verified` can be measured in turn with all `others`, and as many pairs of `pair_s` seconds as an interval needs fit.
+    fn has_room_for_pairs(&self, (verified, others): (&Candidate, [Option<&Candidate>; 2]), pair_s: f64) -> bool {
         others.into_iter().flatten().all(|other| self.setup.pairs.allows([verified, other]))
             && self.setup.pairs_with_usual()
             && self.first_trial_of(self.setup.baseline).is_some()
             && self.fits(PAIRS_TO_JUDGE as f64 * pair_s)
-            && bayes::posterior(&self.ctx()).paying_pairs().is_some()
+    }
+
+    /// Standard deviation of the log ratio of a round, where those after the final run `best` are expected to be pairs in one process.
+    pub(super) fn sd_of_paired_round(&self, best: &Candidate) -> Option<f64> {
+        let Setup { baseline, expert, extent, .. } = self.setup;
+        let verified = best.at_n(self.setup.domain.spec().n);
+        let pair_s =
+            self.cost.of_pairs() * (self.cost.at_most(&verified, extent) + self.cost.at_most(baseline, extent));
+        let after = Self { left_s: self.left_s - self.cost.at_most(best, Extent::Whole), ..*self };
+        let is_paired = after.has_room_for_pairs((&verified, [Some(baseline), expert]), pair_s);
+        is_paired.then(|| bayes::sd_of_paying_pair(&self.ctx()))?
     }
 
     pub(super) fn again(&self, candidate: &Candidate, strategy: &str, why: &str) -> PlannedTrial {

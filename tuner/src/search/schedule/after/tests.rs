@@ -256,6 +256,18 @@ fn rounds_are_pairs_in_one_process_where_these_say_more() {
     assert!(pairs(&rows, [&best, &default]) >= 6 && rows.iter().all(|row| row.reference_trial.is_none()), "{rows:?}");
 }
 
+/// Where they do not fit, they are runs one after the other.
+#[test]
+fn what_is_known_of_a_round_is_that_of_a_pair_where_rounds_are_pairs() {
+    let [.., best] = three();
+    let sd = |pairs: bool, left_s: f64| {
+        let lead = |view: &View<'_>| view.lead_of(&best).unwrap();
+        ask_where(pairs, &begun(&best), Extent::Whole, left_s, lead).pair_sd
+    };
+    let [runs, paired, no_time] = [sd(false, 100.0), sd(true, 100.0), sd(true, 14.0 * run_s())];
+    assert!(paired < 0.8 * runs && no_time == runs, "{runs} {paired} {no_time}");
+}
+
 #[test]
 fn time_is_kept_for_six_rounds_where_they_take_a_small_share() {
     let [_, _, best] = three();

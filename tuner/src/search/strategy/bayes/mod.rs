@@ -17,7 +17,7 @@ use space::dims::Point;
 use super::acquisition::log_improvement;
 use super::context::rng;
 use super::feasible::Feasibility;
-use super::surrogate::{Contrast, Surrogate, log_rate};
+use super::surrogate::{Contrast, Surrogate, first_runs, log_rate};
 use super::{Ctx, Proposal, Strategy};
 use crate::record::Prediction;
 use crate::search::history::{HARDLY_SD, TrialResult};
@@ -198,6 +198,13 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>, feasible: &Feasibilit
 /// The posterior of the rate over the space of `ctx`.
 pub fn posterior<'a>(ctx: &'a Ctx<'a>) -> Surrogate<'a> {
     Surrogate::new(ctx)
+}
+
+/// Standard deviation of the log ratio of a pair in one process, where it says more than runs of both one after the other in the same time; of a
+/// long record by its first runs.
+pub(crate) fn sd_of_paying_pair(ctx: &Ctx<'_>) -> Option<f64> {
+    let history = first_runs(ctx.history);
+    Surrogate::new(&Ctx { history: &history, ..*ctx }).sd_of_paying_pair()
 }
 
 /// The `count` tried points with the best posterior means, best first; those that failed as often as they passed come last.

@@ -273,6 +273,34 @@ fn repeats_are_pairs_where_two_can_be_measured_in_turn_and_that_pays() {
     assert_eq!(reference(&scattered, Some(1.8)), None, "it says no more than two runs");
 }
 
+/// Trials of a record of 300 whose first ones are pairs with a ratio that scatters by so much.
+fn long_record(pair_sd: f64) -> Vec<Trial> {
+    let rate = |level: u16| 100.0 - 3.0 * (f64::from(level) - 1.4).powi(2);
+    let run = |number: usize| {
+        let point = Point(vec![(number % 4) as u16]);
+        let luck = (0.02 * noise(1, &point, number)).exp();
+        let reference = Point(vec![((number % 4) ^ 1) as u16]);
+        let of_reference = rate(reference.0[0]) * luck * (pair_sd * noise(2, &point, number)).exp();
+        let pair = (number < 80).then_some(PairedRun { reference, rate: of_reference });
+        Trial { pair, ..trial(number, &point, TrialResult::Rate(rate(point.0[0]) * luck)) }
+    };
+    (0..300).map(run).collect()
+}
+
+/// The search has no pairs any more then, but the rounds after it may.
+#[test]
+fn the_first_runs_of_a_long_record_say_whether_pairs_pay() {
+    let space = Listed::product(vec![ordered("nb", &[5.0, 5.6, 6.0, 6.6])], |_| true);
+    let sd = |pair_sd: f64| {
+        let history = History { trials: long_record(pair_sd), ..History::default() };
+        let ctx = Ctx { pair_cost: Some(1.8), ..ctx(&space, &history) };
+        assert_eq!(posterior(&ctx).paying_pairs(), None, "it is long");
+        sd_of_paying_pair(&ctx)
+    };
+    assert!(sd(0.002).is_some_and(|sd| sd < 0.01), "{:?}", sd(0.002));
+    assert_eq!(sd(0.04), None);
+}
+
 /// The leads are large for noise of 1 %, which is a guess as long as nothing was run twice.
 #[test]
 fn no_search_ends_before_a_point_was_run_again() {

@@ -22,4 +22,4 @@ mod predicted;
 
 pub use fitted::Surrogate;
 pub(crate) use fitted::{LEFT_BY_A_MODEL, NOISE, OFFSET_SD, RUNS, TOGETHER, log_rate, most_runs};
-pub(crate) use predicted::Contrast;
+pub(crate) use predicted::{Contrast, first_runs};

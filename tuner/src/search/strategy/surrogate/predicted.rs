@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use space::dims::Point;
 
-use super::fitted::{Fitted, NOISE, OFFSET_SD, Surrogate, TOGETHER, is_long};
+use super::fitted::{Fitted, NOISE, OFFSET_SD, Surrogate, TOGETHER, is_long, most_runs};
 use crate::record::Prediction;
 use crate::record::lead::Lead;
+use crate::search::history::History;
 use crate::search::strategy::at_once;
 use crate::search::strategy::gp::kernel::KernelDims;
-use crate::search::strategy::gp::posterior::Marginal;
+use crate::search::strategy::gp::posterior::{FIT_POINTS, Marginal};
 use crate::search::strategy::gp::screen::{Groups, Screened, screen};
 
 /// A point beside its rival, the best of the other tried points, on the levelled scale.
@@ -22,6 +23,17 @@ pub(crate) struct Contrast {
     pub(crate) sd: f64,
     /// Place of the rival; `None` where nothing else was tried.
     pub(crate) rival: Option<usize>,
+}
+
+/// The first runs, as many as are taken by themselves: a search has its pairs among them.
+pub(crate) fn first_runs(history: &History) -> History {
+    let first = |count: usize| {
+        let trials = history.trials.iter().take(count).cloned().collect();
+        History { trials, ..History::default() }
+    };
+    let most = first(most_runs(history));
+    // They may have been shorter than later ones.
+    if is_long(&most) { first(FIT_POINTS) } else { most }
 }
 
 impl Surrogate<'_> {
@@ -69,6 +81,12 @@ impl Surrogate<'_> {
         let hyper = &self.fits.first()?.posterior.hyper;
         let cost = self.ctx.pair_cost.filter(|_| !is_long(self.ctx.history))?;
         (hyper.noise_of_pair() * cost < hyper.noise_of_two_runs()).then_some(cost)
+    }
+
+    /// Standard deviation of the noise of a pair, where it [pays](Self::paying_pairs).
+    pub(crate) fn sd_of_paying_pair(&self) -> Option<f64> {
+        self.paying_pairs()?;
+        Some(self.fits.first()?.posterior.hyper.noise_of_pair().sqrt())
     }
 
     /// The number of points that the process is conditioned on.
