@@ -188,7 +188,7 @@ fn weights(tables: &[PriorTable<'_>], odds: &[f64], seen: &History) -> Vec<f64> 
         let centre = mean(&errors);
         let squares: f64 = errors.iter().map(|error| (error - centre).powi(2)).sum();
         let free = (errors.len() as f64 - 1.0).max(0.0);
-        -0.5 * free * ((BELIEF * ERROR * ERROR + squares) / (BELIEF + free)).ln()
+        -0.5 * (BELIEF + free) * ((BELIEF * ERROR * ERROR + squares) / (BELIEF + free)).ln()
     };
     let logs: Vec<f64> = tables.iter().zip(odds).map(|(table, odds)| likelihood(table) + odds).collect();
     let best = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -359,7 +359,10 @@ mod tests {
         let shares = [0, 1, 3, 5].map(|count| weights(&tables, &[2.0, 0.0], &seen(count))[0]);
         // Before two points are known the odds stand.
         assert!(shares[0] == shares[1] && (shares[0] - 0.88).abs() < 0.01, "{shares:?}");
-        assert!(shares[1] > shares[2] && shares[2] > shares[3] && shares[3] < 0.4, "{shares:?}");
+        assert!(shares[1] > shares[2] && shares[2] > shares[3], "{shares:?}");
+        // By hand: squares of 0 and 0.005 beside the belief's 0.0018, to the power of half of 2 runs of belief and 2 beyond the first.
+        let odds = 2.0_f64.exp() * (0.0068_f64 / 0.0018).powi(-2);
+        assert!((shares[2] - odds / (1.0 + odds)).abs() < 1e-9, "{shares:?}");
         let both = weighted_mean(&tables, &[0.25, 0.75]);
         assert!((both.log_rate(&Point(vec![4])) - 0.15).abs() < 1e-12);
     }
