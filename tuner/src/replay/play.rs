@@ -14,6 +14,9 @@ use crate::search::strategy::left::{self, Next};
 use crate::search::strategy::prior::Flat;
 use crate::search::strategy::{Ctx, Prior, Proposal, Strategy, bayes};
 
+/// Wall-clock seconds of each run. After short ones the process would take fewer of them.
+const RUN_S: f64 = 60.0;
+
 /// The prior that a strategy gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum PriorChoice {
@@ -48,7 +51,7 @@ pub fn search(
         let times = count.entry(proposal.point.clone()).or_default();
         let outcome = run(&proposal.point, *times);
         *times += 1;
-        history.trials.push(Trial { number, point: proposal.point.clone(), outcome, wall_s: 1.0, pair: None });
+        history.trials.push(Trial { number, point: proposal.point.clone(), outcome, wall_s: RUN_S, pair: None });
         if seen(&history, &proposal) {
             break;
         }

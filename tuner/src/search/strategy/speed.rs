@@ -52,13 +52,14 @@ impl Prior for Rough {
     }
 }
 
-/// `count` trials at random points, every tenth failed: the dearest kind of record, with two processes to fit.
+/// `count` trials of a minute at random points, every tenth failed: the dearest kind of record, with two processes to fit, which take all of
+/// the runs.
 fn history(space: &Listed, count: usize, seed: u64) -> History {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let trial = |(number, point): (usize, &Point)| {
         let rate = (log_rate(point) + 0.01 * noise(seed, point, 0)).exp();
         let outcome = if number % 10 == 9 { TrialResult::Failed } else { TrialResult::Rate(rate) };
-        Trial { number: number as u64, point: point.clone(), outcome, wall_s: 1.0, pair: None }
+        Trial { number: number as u64, point: point.clone(), outcome, wall_s: 60.0, pair: None }
     };
     History { trials: space.points().sample(&mut rng, count).enumerate().map(trial).collect(), ..History::default() }
 }
