@@ -168,29 +168,27 @@ impl Surrogate<'_> {
         let balances = self.balance.of_all(points);
         let one = |Fitted { centre, posterior, weight, .. }: &Fitted| {
             let basis: Vec<f64> = points.iter().map(|point| self.expected(point) - centre).collect();
-            let of_tried = posterior.predict(&points[..tried], &basis[..tried]);
-            let mean_of_tried = |i: usize| of_tried[i].mean + balances[i];
+            let at = posterior.predict_with_speed(points, &basis);
+            let mean = |i: usize| at[i].0.mean + balances[i];
             let best_but = |other: Option<usize>| {
                 let others = (0..tried).filter(|&i| Some(i) != other);
-                others.max_by(|&a, &b| mean_of_tried(a).total_cmp(&mean_of_tried(b)))
+                others.max_by(|&a, &b| mean(a).total_cmp(&mean(b)))
             };
             let leader = best_but(None).expect("one was tried");
             let second = best_but(Some(leader));
-            let at = posterior.predict_with_speed(points, &basis);
             let apart = by_pairs.then(|| posterior.differences(&points[..tried], &basis[..tried], leader));
             let contrast = |i: usize| {
                 let (here, of_speed) = at[i];
                 // A run of the best one can only gain by showing that the second is better.
                 let (rival, sign) = if i == leader { (second, -1.0) } else { (Some(leader), 1.0) };
-                let mean = here.mean + balances[i];
-                let Some(rival) = rival else { return alone(&Marginal { mean, ..here }) };
+                let Some(rival) = rival else { return alone(&Marginal { mean: mean(i), ..here }) };
                 let apart =
                     apart.as_ref().filter(|_| i < tried).map(|apart| apart[if i == leader { rival } else { i }]);
                 let sd = match apart {
                     Some(variance) => variance / (variance + posterior.hyper.noise_of_pair()).sqrt(),
                     None => (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise),
                 };
-                Contrast { lead: sign * (mean - at[rival].0.mean - balances[rival]), sd, rival: Some(rival) }
+                Contrast { lead: sign * (mean(i) - mean(rival)), sd, rival: Some(rival) }
             };
             (*weight, (0..points.len()).map(contrast).collect())
         };
