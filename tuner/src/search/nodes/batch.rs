@@ -3,7 +3,7 @@
 //! Every group runs the reference first, and again before each [`EVERY`] other trials. The others are proposed by the strategy one
 //! after the other; what is under way is believed to reach what is expected of it.
 
-use objectives::real::{Extent, PairRule};
+use objectives::real::Extent;
 use space::{Candidate, Candidates};
 
 use super::group::NodeGroup;
@@ -11,7 +11,7 @@ use super::speed::{cancelled, fit, speeds};
 use crate::record::{Identity, Objective, PlannedTrial, Row};
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
-use crate::search::schedule::{Due, Setup, View};
+use crate::search::schedule::{Due, hopeless_s};
 use crate::search::strategy::{Ctx, Prior, Strategy};
 
 /// Trials of a group for each of its references.
@@ -101,10 +101,9 @@ impl NodesView<'_> {
         if !teaches && done >= self.setup.most {
             return Vec::new();
         }
-        let view = self.view(&cancelled, &history);
         // A run that hangs keeps all groups waiting.
         let part_s = LONGEST * (SHARE * self.total_s - self.used_s());
-        let limit_s = |plan: &PlannedTrial| view.hopeless_s(plan).min(part_s.max(SLOW * plan.expected_s));
+        let limit_s = |plan: &PlannedTrial| hopeless_s(&cancelled, plan).min(part_s.max(SLOW * plan.expected_s));
         let due = |plan: PlannedTrial| Due { limit_s: limit_s(&plan).min(self.left_s), plan };
         plans.into_iter().map(due).collect()
     }
@@ -188,34 +187,6 @@ impl NodesView<'_> {
             paired_with: None,
             predicted: None,
             nodes: Vec::new(),
-        }
-    }
-
-    /// The same as a session of one group sees it.
-    fn view<'b>(&'b self, rows: &'b [Row], history: &'b History) -> View<'b, Row> {
-        View {
-            setup: Setup {
-                domain: self.setup.domain,
-                strategy: self.setup.strategy,
-                designed: false,
-                baseline: self.setup.reference,
-                expert: None,
-                extent: self.setup.extent,
-                pairs: PairRule::Never,
-                objective: Objective::Gflops,
-                seed: self.setup.seed,
-                until_gain: None,
-                n_is_chosen: false,
-                earlier_rows: 0,
-            },
-            prior: self.prior,
-            rows,
-            interrupted: None,
-            history,
-            cost: self.cost,
-            lead_of_search: None,
-            left_s: self.left_s,
-            total_s: self.total_s,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 
 use super::View;
+use super::limits::hopeless_s;
 use crate::record::{Finished, Identity, Outcome, PlannedTrial};
 use crate::search::budget::CLOSING_S;
 
@@ -56,7 +57,7 @@ impl<R: Finished> View<'_, R> {
         let after = Self { left_s: self.left_s - CLOSING_S, ..*self };
         after.final_due(final_n).or_else(|| {
             let plan = after.after_final()?;
-            let limit_s = after.hopeless_s(&plan).min(after.left_s);
+            let limit_s = hopeless_s(after.rows, &plan).min(after.left_s);
             Some(Due { plan, limit_s })
         })
     }

@@ -15,14 +15,14 @@ impl<R: Finished> View<'_, R> {
     /// While nothing has passed it may take half of the time left: another one deserves a try.
     pub fn limit_s(&self, plan: &PlannedTrial) -> f64 {
         let share = if self.rows.iter().any(|row| row.passed()) { 1.0 } else { 0.5 };
-        (share * self.left_s).min(self.hopeless_s(plan)).max(1.0)
+        (share * self.left_s).min(hopeless_s(self.rows, plan)).max(1.0)
     }
+}
 
-    /// Seconds after which a trial is not worth its end, by the quickest of its extent and by what is expected of it.
-    pub fn hopeless_s(&self, plan: &PlannedTrial) -> f64 {
-        let passed = self.rows.iter().filter(|row| row.passed() && row.extent() == plan.extent);
-        let quickest = passed.map(|row| row.wall_s()).reduce(f64::min);
-        let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
-        quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
-    }
+/// Seconds after which a trial is not worth its end, by the quickest of its extent among `rows` and by what is expected of it.
+pub(crate) fn hopeless_s<R: Finished>(rows: &[R], plan: &PlannedTrial) -> f64 {
+    let passed = rows.iter().filter(|row| row.passed() && row.extent() == plan.extent);
+    let quickest = passed.map(|row| row.wall_s()).reduce(f64::min);
+    let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
+    quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
 }

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 
 pub use after::rounds_s;
 pub use due::{Due, FAILURES_TO_GIVE_UP, nothing_works};
+pub(crate) use limits::hopeless_s;
 use objectives::real::{Extent, PairRule};
 use space::dims::Point;
 use space::{Candidate, Candidates};
