@@ -91,6 +91,9 @@ pub struct Surrogate<'a> {
     pub(super) fits: Vec<Fitted>,
     /// The first trial after a change that is likely, but not yet accepted.
     pub(super) suspect: Option<usize>,
+    /// The best score of a hypothesis by passed runs alone, and how many these or their means are: timeouts that say something are others
+    /// under each prior.
+    pub(super) evidence: (f64, usize),
 }
 
 pub(super) struct Fitted {
@@ -132,7 +135,9 @@ impl<'a> Surrogate<'a> {
     pub fn new(ctx: &'a Ctx<'a>) -> Self {
         let with = Self::expecting(ctx, ctx.prior);
         let without = ctx.prior.without_earlier_runs().map(|prior| Self::expecting(ctx, prior));
-        let score = |surrogate: &Self| surrogate.fits.first().map_or(0.0, |fitted| fitted.score);
+        let count = with.evidence.1.max(1) as f64;
+        // As if each were by as many runs: those about a change of speed are left out.
+        let score = |Self { evidence: (score, runs), .. }: &Self| score * count / (*runs).max(1) as f64;
         let best = without.filter(|without| score(without) > score(&with) + TRUST).unwrap_or(with);
         // Where the prior is found to say nothing, what is guessed without one may say more.
         let says_nothing = best.fits.first().is_some_and(|fitted| fitted.posterior.slope_mean() < CONFIRMED);
@@ -163,6 +168,7 @@ impl<'a> Surrogate<'a> {
             drift: Drift::default(),
             fits: Vec::new(),
             suspect: None,
+            evidence: (0.0, 0),
         };
         surrogate.condition(&runs);
         while let Some((change, doubtful)) = surrogate.likely_change(&runs) {
@@ -185,6 +191,8 @@ impl<'a> Surrogate<'a> {
             surrogate.drift.adjust(&left.unwrap_or_default());
             surrogate.condition(&runs);
         }
+        let evidence = surrogate.fits.first().map(|fit| (fit.score, fit.posterior.data.len()));
+        surrogate.evidence = evidence.unwrap_or_default();
         let limits = surrogate.binding_limits();
         if !limits.is_empty() {
             runs.extend(limits);

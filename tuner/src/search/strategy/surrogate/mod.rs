@@ -19,6 +19,8 @@
 mod balance;
 mod fitted;
 mod predicted;
+#[cfg(test)]
+mod tests;
 
 pub use fitted::Surrogate;
 pub(crate) use fitted::{LEFT_BY_A_MODEL, NOISE, OFFSET_SD, RUNS, TOGETHER, log_rate, most_runs};
