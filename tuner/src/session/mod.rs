@@ -2,8 +2,8 @@
 //!
 //! [`engine`] says which program is tuned and [`room`] what its runs have. [`environment`] and [`preflight`] look at
 //! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
-//! unequal speed, [`power`] says whose power is read, [`settings`] which clocks and power limits are varied. [`gpus`] describes the GPUs of this
-//! host, [`faster`] says whether HPL is faster on them than on its processors. [`prepare`] makes of these the target N and the space, [`forecast`] says what
+//! unequal speed, [`node_count`] counts the nodes of the runs, [`power`] says whose power is read, [`settings`] which clocks and power limits are
+//! varied. [`gpus`] describes the GPUs of this host, [`faster`] says whether HPL is faster on them than on its processors. [`prepare`] makes of these the target N and the space, [`forecast`] says what
 //! the session will do, [`node_task`] what is searched on some nodes before all of them.
 
 pub mod calibrate;
@@ -13,6 +13,7 @@ pub mod faster;
 pub mod forecast;
 pub mod gpus;
 pub mod input;
+pub mod node_count;
 pub mod node_task;
 pub mod power;
 pub mod preflight;

@@ -6,20 +6,53 @@ use std::sync::Arc;
 
 use hpl::machine::accelerators::Accelerators;
 use objectives::launcher::MpiJob;
-use space::machine::{Machine, Node};
+use space::machine::Node;
 
 use crate::agents::{AgentCommand, NodeAgents, agent, root_of, short};
 use crate::power::{MeterLog, PowerReader, RunsOn};
 use crate::record::Objective;
 use crate::record::session::Session;
 use crate::session::engine::Engine;
+use crate::session::node_count::node_count;
+
+/// The nodes of the runs of a session, as far as something says which they are.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionNodes<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// Its engine.
+    pub engine: &'a Engine,
+    /// The nodes that its machine.toml describes; none where there is none yet.
+    pub described: &'a [Node],
+}
+
+impl SessionNodes<'_> {
+    /// Whether all runs are on this node alone.
+    pub fn are_this_one(&self) -> bool {
+        self.runs_on() == RunsOn::ThisNode
+    }
+
+    /// Where the runs are. Without names the nodes are described or granted ones, this one among them.
+    fn runs_on(&self) -> RunsOn {
+        let Self { session, engine, described } = *self;
+        let this = session.host.clone();
+        if !session.hosts.is_empty() && !session.hosts.iter().any(|host| short(host) == short(&this)) {
+            return RunsOn::Others { this };
+        }
+        match node_count(session, engine, described) {
+            None | Some(0 | 1) => RunsOn::ThisNode,
+            Some(nodes) => RunsOn::Several { this, nodes },
+        }
+    }
+}
 
 /// The reader of a session, with the sensors below `root`.
-pub fn reader(session: &Session, root: &Path) -> PowerReader {
+pub fn reader(nodes: &SessionNodes<'_>, root: &Path) -> PowerReader {
+    let session = nodes.session;
     if session.is_simulated() {
         return PowerReader::nothing();
     }
-    PowerReader::new(&root_of(root, &session.host), session.power_log.clone(), runs_on(session))
+    PowerReader::new(&root_of(root, &session.host), session.power_log.clone(), nodes.runs_on())
 }
 
 /// How a process is started on each node of the runs of a session.
@@ -41,8 +74,8 @@ impl NodeProcesses {
 }
 
 /// The same with the processes on the nodes of its runs, where their sensors are to be read.
-pub fn reader_of_nodes(session: &Session, root: &Path, agents: Option<&Arc<NodeAgents>>) -> PowerReader {
-    let power = reader(session, root);
+pub fn reader_of_nodes(nodes: &SessionNodes<'_>, root: &Path, agents: Option<&Arc<NodeAgents>>) -> PowerReader {
+    let power = reader(nodes, root);
     match agents.filter(|_| power.needs_nodes()) {
         Some(agents) => power.with_nodes(Arc::clone(agents)),
         None => power,
@@ -51,13 +84,16 @@ pub fn reader_of_nodes(session: &Session, root: &Path, agents: Option<&Arc<NodeA
 
 /// What starts a process of `program` on each of `nodes`, by the launcher of `engine`; `None` where it is not known how.
 pub fn words(engine: &Engine, nodes: &[String], program: &Path) -> Option<Vec<OsString>> {
+    if nodes.is_empty() {
+        return None;
+    }
     let job = match engine {
         Engine::Launched(job) if job.simulated.is_none() => job.clone(),
         Engine::Foreign(foreign) => MpiJob::new(&foreign.profile().launcher, program.to_owned()),
         Engine::Ours | Engine::Launched(_) => return None,
     };
     let in_slurm = std::env::var_os("SLURM_JOB_ID").is_some();
-    job.once_on_each(nodes, &[program.into(), agent::VERB.into()], in_slurm).filter(|_| !nodes.is_empty())
+    job.once_on_each(nodes, &[program.into(), agent::VERB.into()], in_slurm)
 }
 
 /// Whether the nodes of a session can be asked for their power, as far as its launcher goes. Those of another engine are found when the
@@ -77,12 +113,13 @@ pub fn sentences(session: &Session, power: &PowerReader) -> Vec<String> {
 ///
 /// # Errors
 /// Why it cannot, with the way out.
-pub fn check(session: &Session, engine: &Engine, root: &Path, simulated: Option<bool>) -> Result<(), String> {
+pub fn check(nodes: &SessionNodes<'_>, root: &Path, simulated: Option<bool>) -> Result<(), String> {
+    let SessionNodes { session, engine, .. } = *nodes;
     let Some(flag) = flag_of(session.objective) else { return Ok(()) };
     if let Some(has_power) = simulated {
         return if has_power { Ok(()) } else { Err(format!("{flag}: the simulated cluster has no [power]")) };
     }
-    let power = reader(session, root);
+    let power = reader(nodes, root);
     if power.needs_nodes() && can_be_asked(session, engine) {
         // They are asked when the session begins.
         return Ok(());
@@ -128,39 +165,19 @@ fn flag_of(objective: Objective) -> Option<&'static str> {
     }
 }
 
-/// Whether all runs of a session are on this node alone.
-pub fn runs_on_this_node(session: &Session) -> bool {
-    runs_on(session) == RunsOn::ThisNode
-}
-
-/// The accelerators that the runs are on, where these are all that this node has: those of `described`, its only node.
-pub fn accelerators(session: &Session, engine: &Engine, described: Option<&Machine>, root: &Path) -> Accelerators {
-    let nodes = described.map_or(&[][..], |machine| &machine.nodes);
-    match nodes {
-        [Node { count: 1, accelerators: Some(count), .. }] if !engine.calibrates() && runs_on_this_node(session) => {
+/// The accelerators that the runs are on, where these are all that this node has: those of the only node that is described.
+pub fn accelerators(nodes: &SessionNodes<'_>, root: &Path) -> Accelerators {
+    match nodes.described {
+        [Node { count: 1, accelerators: Some(count), .. }] if !nodes.engine.calibrates() && nodes.are_this_one() => {
             Accelerators::find(root, *count)
         }
         _ => Accelerators::default(),
     }
 }
 
-/// Where the runs are. Without names the nodes are described or granted ones, this one among them.
-fn runs_on(session: &Session) -> RunsOn {
-    let this = session.host.clone();
-    let named = !session.hosts.is_empty();
-    if named && !session.hosts.iter().any(|host| short(host) == short(&this)) {
-        return RunsOn::Others { this };
-    }
-    let described = || session.nodes.iter().map(|node| node.count).sum();
-    match if named { session.hosts.len() } else { described() } {
-        0 | 1 => RunsOn::ThisNode,
-        nodes => RunsOn::Several { this, nodes },
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use space::machine::Node;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::report::summary::tests::session;
@@ -168,31 +185,61 @@ mod tests {
     #[test]
     fn an_objective_that_cannot_be_read_is_refused() {
         let root = tempfile::tempdir().unwrap();
+        let check = |session: &Session, simulated: Option<bool>| {
+            check(&SessionNodes { session, engine: &Engine::Ours, described: &[] }, root.path(), simulated)
+        };
         let rate = session();
-        assert_eq!(check(&rate, &Engine::Ours, root.path(), None), Ok(()));
+        assert_eq!(check(&rate, None), Ok(()));
         let per_watt = Session { objective: Objective::GflopsPerWatt, ..rate };
-        let message = check(&per_watt, &Engine::Ours, root.path(), None).unwrap_err();
+        let message = check(&per_watt, None).unwrap_err();
         assert!(message.contains("no sensor was found") && message.contains("--power-log"), "{message}");
-        assert_eq!(check(&per_watt, &Engine::Ours, root.path(), Some(true)), Ok(()));
-        assert!(check(&per_watt, &Engine::Ours, root.path(), Some(false)).unwrap_err().contains("has no [power]"));
+        assert_eq!(check(&per_watt, Some(true)), Ok(()));
+        assert!(check(&per_watt, Some(false)).unwrap_err().contains("has no [power]"));
         let counters = root.path().join("sys/cray/pm_counters");
         std::fs::create_dir_all(&counters).unwrap();
         std::fs::write(counters.join("energy"), "5 J 6 us").unwrap();
-        assert_eq!(check(&per_watt, &Engine::Ours, root.path(), None), Ok(()));
+        assert_eq!(check(&per_watt, None), Ok(()));
         let several = Session { hosts: vec!["host".into(), "other".into()], ..per_watt };
-        assert!(check(&several, &Engine::Ours, root.path(), None).unwrap_err().contains("--local"));
+        assert!(check(&several, None).unwrap_err().contains("--local"));
     }
 
     #[test]
     fn the_nodes_of_a_session_say_whose_power_is_read() {
+        let engine = launched();
         let on = |hosts: &[&str], count: usize| {
-            let node: Node = toml::from_str(&format!("name = 'n'\ncount = {count}\ncores = 2")).unwrap();
-            let nodes = if count > 0 { vec![node] } else { Vec::new() };
-            runs_on(&Session { hosts: hosts.iter().map(|&host| host.to_owned()).collect(), nodes, ..session() })
+            let nodes = if count > 0 { vec![nodes_of_two_cores(count)] } else { Vec::new() };
+            let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+            let session = Session { hosts, nodes, ..session() };
+            SessionNodes { session: &session, engine: &engine, described: &[] }.runs_on()
         };
         assert_eq!((on(&[], 0), on(&["host.cluster"], 1)), (RunsOn::ThisNode, RunsOn::ThisNode));
         assert_eq!(on(&["host", "other"], 2), RunsOn::Several { this: "host".into(), nodes: 2 });
         assert_eq!(on(&[], 4), RunsOn::Several { this: "host".into(), nodes: 4 });
         assert_eq!(on(&["n1"], 1), RunsOn::Others { this: "host".into() });
+    }
+
+    #[test]
+    fn the_power_of_this_node_is_not_that_of_all_that_a_launcher_reaches() {
+        let root = tempfile::tempdir().unwrap();
+        let counters = root.path().join("sys/cray/pm_counters");
+        std::fs::create_dir_all(&counters).unwrap();
+        std::fs::write(counters.join("energy"), "5 J 6 us").unwrap();
+        let session = Session { objective: Objective::GflopsPerWatt, ..session() };
+        let (engine, four) = (launched(), [nodes_of_two_cores(4)]);
+        let on = |engine: &Engine, described: &[Node]| {
+            let nodes = SessionNodes { session: &session, engine, described };
+            (reader(&nodes, root.path()).is_of_all(), check(&nodes, root.path(), None).is_ok())
+        };
+        assert_eq!(on(&engine, &four), (false, false), "four nodes that --machine describes");
+        assert_eq!(on(&engine, &four[..0]), (true, true));
+        assert_eq!(on(&Engine::Ours, &four), (true, true), "ranks are threads of one process");
+    }
+
+    fn launched() -> Engine {
+        Engine::Launched(MpiJob::new("my-launcher -n {np}", PathBuf::from("xhpl")))
+    }
+
+    fn nodes_of_two_cores(count: usize) -> Node {
+        Node { name: "n".to_owned(), count, cores: 2, ..Node::default() }
     }
 }

@@ -11,7 +11,7 @@ use space::{NodeSettings, SettingLevels};
 use crate::power::settings::{FoundSettings, NodeSetter};
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
-use crate::session::power;
+use crate::session::power::SessionNodes;
 
 /// The flag by which settings are varied.
 const FLAG: &str = "--vary";
@@ -83,11 +83,12 @@ pub fn check_limits(limits: &Limits, levels: &SettingLevels) -> Result<(), Strin
 ///
 /// # Errors
 /// Why, with the way out.
-pub fn check(session: &Session) -> Result<(), String> {
+pub fn check(nodes: &SessionNodes<'_>) -> Result<(), String> {
+    let session = nodes.session;
     // Slurm sets the clock of all of them.
     let here_alone = SettingLevels { max_clock_mhz: Vec::new(), ..session.settings.clone() };
     let set_here = if session.slurm_clock.is_some() { &here_alone } else { &session.settings };
-    if set_here.is_empty() || session.is_simulated() || power::runs_on_this_node(session) {
+    if set_here.is_empty() || session.is_simulated() || nodes.are_this_one() {
         return Ok(());
     }
     Err(format!(

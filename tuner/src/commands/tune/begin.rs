@@ -29,7 +29,7 @@ use crate::session::engine::Engine;
 use crate::session::faster;
 use crate::session::gpus;
 use crate::session::input::read_machine;
-use crate::session::power;
+use crate::session::power::{self, SessionNodes};
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::settings;
 use crate::session::unequal::RankInput;
@@ -168,8 +168,9 @@ pub(super) fn begin(
         Ok(spec) if session.n.is_some() => engine.domain(&spec).map(drop).map_err(|error| error.to_string()),
         _ => Ok(()),
     };
-    let checked = power::check(&session, &engine, &args.power_root, has_power)
-        .and_then(|()| settings::check(&session))
+    let of_runs = SessionNodes { session: &session, engine: &engine, described };
+    let checked = power::check(&of_runs, &args.power_root, has_power)
+        .and_then(|()| settings::check(&of_runs))
         .and_then(|()| fits());
     if let Err(refused) = checked {
         folder.discard();

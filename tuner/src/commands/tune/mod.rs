@@ -33,7 +33,7 @@ use crate::session::engine::Engine;
 use crate::session::environment;
 use crate::session::forecast::Forecast;
 use crate::session::input::read_machine;
-use crate::session::power;
+use crate::session::power::{self, SessionNodes};
 use crate::session::preflight;
 use crate::session::prepare;
 use crate::session::room::{Modelled, SPEED_UNKNOWN};
@@ -193,20 +193,22 @@ fn search(
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
-    let processes = agents::processes(store.session(), engine, program);
+    let path = store.folder().machine_toml();
+    let given = path.exists().then(|| read_machine(&path)).transpose()?.map(|(machine, _)| machine.nodes);
+    let of_runs = SessionNodes { session: store.session(), engine, described: given.as_deref().unwrap_or_default() };
+    let processes = agents::processes(&of_runs, program);
     let processes = processes.unwrap_or_else(|problem| {
         progress.warn(&problem);
         None
     });
     let agents = processes.map(|processes| processes.start(&args.power_root, store.folder().root()));
-    let power = power::reader_of_nodes(store.session(), &args.power_root, agents.as_ref());
+    let power = power::reader_of_nodes(&of_runs, &args.power_root, agents.as_ref());
     // Where their power is read as well, it is said of that.
     if let Some(unwatched) = agents.as_ref().filter(|_| !power.needs_nodes()).and_then(|agents| agents.unwatched()) {
         progress.warn(&format!("not watched during the runs: {unwatched}"));
     }
     power::check_nodes(store.session(), &power).map_err(bad_input)?;
     power::sentences(store.session(), &power).iter().for_each(|sentence| progress.line(sentence));
-    let path = store.folder().machine_toml();
     if engine.calibrates() && !path.exists() {
         if !store.session().is_simulated() {
             preflight::look(&store.session().cores, budget, progress);
@@ -250,7 +252,9 @@ fn search(
     let runs = engine.runs(program);
     let objective = store.session().objective;
     let verbose = args.output.verbose;
-    let accelerators = power::accelerators(store.session(), engine, described.as_ref(), &args.power_root);
+    let nodes = described.as_ref().map_or(&[][..], |machine| &machine.nodes);
+    let of_runs = SessionNodes { session: store.session(), engine, described: nodes };
+    let accelerators = power::accelerators(&of_runs, &args.power_root);
     let hosts = store.session().hosts.clone();
     let job = engine.mpi_job().filter(|job| job.simulated.is_none());
     let lost = || job.map_or_else(Vec::new, |job| lost(job, &hosts, interrupt));
