@@ -1,5 +1,6 @@
 //! Packs of a real session, and what `verify` finds in ones that were changed.
 
+mod nodes;
 mod power;
 mod tampered;
 
@@ -31,8 +32,13 @@ fn site(folder: &Path, text: &str) -> PathBuf {
 
 /// Packs the run for a purpose into `out`.
 fn pack(purpose: &str, out: &Path, more: &[&str]) -> Output {
+    pack_of(run(), purpose, out, more)
+}
+
+/// Packs the run in `folder`.
+fn pack_of(folder: &Path, purpose: &str, out: &Path, more: &[&str]) -> Output {
     let mut command = hpl_tune();
-    command.arg("pack").arg(run()).args(["--for", purpose, "--out"]).arg(out).args(more);
+    command.arg("pack").arg(folder).args(["--for", purpose, "--out"]).arg(out).args(more);
     command.output().unwrap()
 }
 
@@ -52,6 +58,14 @@ fn intact() -> &'static Path {
 
 fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Replaces the text of a file.
+fn edit(folder: &Path, name: &str, change: impl Fn(&str) -> String) {
+    let before = read(folder, name);
+    let after = change(&before);
+    assert_ne!(before, after, "{name} is changed");
+    std::fs::write(folder.join(name), after).unwrap();
 }
 
 /// The trial whose run is packed.

@@ -6,16 +6,8 @@ use serde_json::Value;
 use tuner::pack::folder::{SUMS, sums};
 use tuner::record::sha256;
 
-use super::{copy, intact, read, run, verify};
+use super::{copy, edit, intact, read, run, verify};
 use crate::program::out;
-
-/// Replaces the text of a file.
-fn edit(folder: &Path, name: &str, change: impl Fn(&str) -> String) {
-    let before = read(folder, name);
-    let after = change(&before);
-    assert_ne!(before, after, "{name} is changed");
-    std::fs::write(folder.join(name), after).unwrap();
-}
 
 /// Makes the hashes of the list fit again.
 fn sum_up(folder: &Path) {

@@ -37,8 +37,9 @@ struct Surveyed {
     nodes: Vec<NodeFacts>,
 }
 
-/// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` know of it.
-pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Vec<NodeFacts> {
+/// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` know of it. None where
+/// the runs were on another `count` of nodes than one, and nothing names these.
+pub fn nodes(folder: &RunFolder, session: &Session, count: Option<usize>, facts: Option<&Facts>) -> Vec<NodeFacts> {
     let surveyed = std::fs::read(folder.nodes("json")).ok();
     let surveyed = surveyed.and_then(|json| serde_json::from_slice::<Surveyed>(&json).ok());
     // A session that was resumed on other nodes has a survey of these.
@@ -47,6 +48,9 @@ pub fn nodes(folder: &RunFolder, session: &Session, facts: Option<&Facts>) -> Ve
     }
     if !session.hosts.is_empty() {
         return session.hosts.iter().map(|host| NodeFacts { host: host.clone(), ..NodeFacts::default() }).collect();
+    }
+    if count != Some(1) {
+        return Vec::new();
     }
     vec![NodeFacts {
         host: session.host.clone(),
@@ -98,15 +102,24 @@ mod tests {
         let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
         let hosts = vec!["n1".to_owned(), "n2".to_owned()];
         let session = Session { hosts, ..session() };
-        assert_eq!(nodes(&folder, &session, None).len(), 2);
-        assert_eq!(spread(&nodes(&folder, &session, None)), None, "they were not measured");
+        assert_eq!(nodes(&folder, &session, Some(2), None).len(), 2);
+        assert_eq!(spread(&nodes(&folder, &session, Some(2), None)), None, "they were not measured");
         let json = r#"{"schema_version":1,"nodes":[{"host":"n1","cpu":"C","cores":8,"memory_bytes":1,"hpl_gflops":100.0},
             {"host":"n2","cpu":"C","cores":8,"memory_bytes":1,"hpl_gflops":92.0,"slow":true}]}"#;
         std::fs::write(folder.nodes("json"), json).unwrap();
-        let found = nodes(&folder, &session, None);
+        let found = nodes(&folder, &session, Some(2), None);
         assert_eq!((found[1].cores, spread(&found)), (Some(8), Some(0.08)));
         assert_eq!(String::from_utf8(table(&found).unwrap()).unwrap().lines().count(), 3);
         let moved = Session { hosts: vec!["n1".to_owned(), "n3".to_owned()], ..session };
-        assert_eq!(nodes(&folder, &moved, None)[1].hpl_gflops, None);
+        assert_eq!(nodes(&folder, &moved, Some(2), None)[1].hpl_gflops, None);
+    }
+
+    #[test]
+    fn nodes_that_nothing_names_are_not_this_host_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        assert_eq!(nodes(&folder, &session(), Some(1), None)[0].host, session().host);
+        assert!(nodes(&folder, &session(), Some(4), None).is_empty());
+        assert!(nodes(&folder, &session(), None, None).is_empty());
     }
 }

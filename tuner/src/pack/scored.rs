@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use objectives::real::Extent;
 use objectives::real::{GuardRecord, RealRuns};
 use space::dat::HplDat;
+use space::machine::{Machine, Node};
 use space::out::{OutRecord, parse};
 use space::{Candidate, RunResult};
 
@@ -19,6 +20,7 @@ use crate::record::sha256;
 use crate::report::Summary;
 use crate::search::rounds;
 use crate::session::engine::Engine;
+use crate::session::node_count::node_count;
 
 /// What a guard writes where it has left out the middle of a long output.
 const CUT: &str = " bytes left out here]";
@@ -35,6 +37,8 @@ pub struct Scored {
     pub session: Session,
     /// The engine of that.
     pub engine: Engine,
+    /// The nodes that its machine.toml describes; none where it has none.
+    pub described: Vec<Node>,
     /// The rows of runs on the nodes of the session.
     pub rows: Vec<Row>,
     /// That of the packed run.
@@ -81,6 +85,7 @@ impl Scored {
             return Err(no_final("its final run is not a whole run that passed".to_owned()));
         }
         let engine = Engine::of(&session, &folder)?;
+        let described = described(&folder.machine_toml())?;
         let runs = engine.runs(program);
         let trial = folder.trial(row.trial);
         let output = output(&trial.join(runs.results_file()), &row)?;
@@ -103,6 +108,7 @@ impl Scored {
             folder,
             session,
             engine,
+            described,
             rows,
             row,
             output,
@@ -119,16 +125,27 @@ impl Scored {
         self.folder.trial(self.row.trial)
     }
 
-    /// Nodes of the run; `None` where another engine spread its ranks over nodes that it does not name.
+    /// Nodes of the run; `None` where a launcher may have spread its ranks over nodes that nothing describes.
     pub fn nodes(&self) -> Option<usize> {
-        let alone = self.engine.is_ours() || self.cores_used() <= self.session.cores.len();
-        if self.session.hosts.is_empty() { alone.then_some(1) } else { Some(self.session.hosts.len()) }
+        // The ranks of an engine on accelerators are no cores, of which this node would have enough.
+        let fits_here = self.engine.calibrates() && self.cores_used() <= self.session.cores.len();
+        node_count(&self.session, &self.engine, &self.described).or_else(|| fits_here.then_some(1))
     }
 
     /// Cores that its ranks and threads took.
     pub fn cores_used(&self) -> usize {
         self.row.p * self.row.q * self.row.threads
     }
+}
+
+/// The nodes that the machine.toml at `path` describes; none where there is no such file.
+fn described(path: &Path) -> Result<Vec<Node>, RecordError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(RecordError::read(path)(error)),
+    };
+    Ok(Machine::parse(&text).map_err(|error| RecordError::damaged(path, error))?.nodes)
 }
 
 /// What there is instead of a passed final run.

@@ -94,7 +94,7 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
     let log = request.power_log.map(|(path, offset_s)| Power::read(path, offset_s, &scored.stamps)).transpose()?;
     let (power, readings) = log.unzip();
     let judged = Judged::new(power.as_ref(), &said);
-    let nodes = nodes::nodes(&scored.folder, &scored.session, facts.as_ref());
+    let nodes = nodes::nodes(&scored.folder, &scored.session, scored.nodes(), facts.as_ref());
     let accepted = Accepted::new(scored.printed.rate_gflops, request.target_gflops, &nodes);
     let repeats = repeats::repeats(&scored.rows, &scored.row.candidate());
     let processor = facts.as_ref().map(|facts| &facts.processor);
@@ -206,6 +206,7 @@ fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
     let files = [
         (folder.journal(), true),
         (folder.session_toml(), true),
+        (folder.machine_toml(), false),
         (folder.trials(), false),
         (folder.engine_toml(), false),
         (trial.join(RESULT), false),
