@@ -1,5 +1,6 @@
 //! Packs of a real session, and what `verify` finds in ones that were changed.
 
+mod claims;
 mod nodes;
 mod power;
 mod tampered;

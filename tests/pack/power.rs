@@ -24,7 +24,7 @@ fn stamp(unix_s: f64) -> String {
 }
 
 /// Readings whose clock is `late` seconds behind, 20 in the core phase, half of them 100 W and half 200 W, at 50 W outside.
-fn readings(folder: &Path, late: f64, gap: bool) -> String {
+pub(super) fn readings(folder: &Path, late: f64, gap: bool) -> String {
     let [start, core, end, job_end] = times();
     let step = (end - core) / 20.0;
     let before = ((core - start) / step).ceil() as i64 + 2;

@@ -10,7 +10,7 @@ use super::{copy, edit, intact, read, run, verify};
 use crate::program::out;
 
 /// Makes the hashes of the list fit again.
-fn sum_up(folder: &Path) {
+pub(super) fn sum_up(folder: &Path) {
     std::fs::write(folder.join(SUMS), sums(folder).unwrap()).unwrap();
 }
 
@@ -43,10 +43,15 @@ fn forge_hash(folder: &Path) {
 }
 
 /// Changes a copy of the pack by `change`, and looks for each of `words` among what `verify` finds.
-fn found(name: &str, change: impl Fn(&Path), words: &[&str]) {
+pub(super) fn found(name: &str, change: impl Fn(&Path), words: &[&str]) {
+    found_in(intact(), name, change, words);
+}
+
+/// The same of a copy of `pack`.
+pub(super) fn found_in(pack: &Path, name: &str, change: impl Fn(&Path), words: &[&str]) {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("packed");
-    copy(intact(), &folder);
+    copy(pack, &folder);
     change(&folder);
     let output = verify(&folder);
     let text = out(&output);

@@ -1,8 +1,8 @@
 //! Packs: what lists, competitions and acceptances ask for after a run, in one folder with the evidence.
 //!
 //! [`scored`] is the run that is packed and refuses what is not a score, [`facts`] what was found on this host, [`site`] what
-//! only people know, [`peak`] Rpeak, [`power`] a meter's readings, [`asked`] which fields each purpose wants, [`values`] what is
-//! known of them, [`sheet`] how they are printed, [`mod@write`] the folder, [`archive`] the folder as one file. [`verify`] looks for
+//! only people know, [`peak`] Rpeak, [`power`] a meter's readings, [`asked`] which fields each purpose wants, [`sources`] where values
+//! are from, [`values`] what is known of them, [`sheet`] how they are printed, [`mod@write`] the folder, [`archive`] the folder as one file. [`verify`] looks for
 //! what does not hold in a pack or in a run folder. A value that is not known is missing: nothing is filled in for it.
 
 pub mod acceptance;
@@ -20,6 +20,7 @@ pub mod repeats;
 pub mod scored;
 pub mod sheet;
 pub mod site;
+pub mod sources;
 pub mod values;
 pub mod verify;
 pub mod write;

@@ -28,6 +28,9 @@ const CUT: &str = " bytes left out here]";
 /// The file that our engine writes.
 pub const RESULT: &str = "result.json";
 
+/// The file that the guard of a run writes.
+pub const GUARD: &str = "guard.json";
+
 /// A run that is a score, with the session that it ended.
 #[derive(Debug, Clone)]
 pub struct Scored {
@@ -115,6 +118,49 @@ impl Scored {
             printed,
             dat,
             inputs,
+            result,
+            guard,
+        })
+    }
+
+    /// The run of the pack at `root`, that of `trial` in its record, as far as values are taken from it: without what else it read, and
+    /// without a program.
+    ///
+    /// # Errors
+    /// [`PackError`] for a record that lacks it, and an output without its result.
+    pub fn in_pack(root: &Path, trial: u64) -> Result<Self, PackError> {
+        let folder = RunFolder::open(&root.join("record"))?;
+        let session = Session::load(&folder.session_toml())?;
+        let rows = session.split(journal::read(&folder.journal())?.rows).all;
+        let wrong = |problem: String| PackError::Output { file: root.join("HPL.out"), problem };
+        let row = rows.iter().find(|row| row.trial == trial).cloned();
+        let row =
+            row.ok_or_else(|| wrong(format!("journal.jsonl has no trial {trial} on the nodes of its session")))?;
+        let engine = Engine::of(&session, &folder)?;
+        let described = described(&folder.machine_toml())?;
+        let file = root.join("HPL.out");
+        let output = std::fs::read(&file).map_err(RecordError::read(&file))?;
+        let text = String::from_utf8_lossy(&output).into_owned();
+        let printed = printed(&text, &row)
+            .ok_or_else(|| wrong(format!("it has no passed result of N = {}, as journal.jsonl has it", row.n)))?;
+        let result = std::fs::read(folder.root().join(RESULT)).ok();
+        let result: Option<RunResult> = result.and_then(|json| serde_json::from_slice(&json).ok());
+        let guard = std::fs::read(folder.root().join(GUARD)).ok();
+        let guard: Option<GuardRecord> = guard.and_then(|json| serde_json::from_slice(&json).ok());
+        Ok(Self {
+            stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
+            baseline: rounds::baseline(&rows),
+            program: PathBuf::new(),
+            folder,
+            session,
+            engine,
+            described,
+            rows,
+            row,
+            output,
+            printed,
+            dat: String::new(),
+            inputs: Vec::new(),
             result,
             guard,
         })

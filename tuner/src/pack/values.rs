@@ -4,45 +4,22 @@ use std::collections::BTreeMap;
 
 use space::KernelChoice;
 
-use super::Purpose;
 use super::acceptance::Accepted;
 use super::asked::asked;
 use super::facts::{Facts, libraries};
 use super::manifest::Field;
 use super::peak::Peak;
-use super::power::{Judged, Power, Statement};
 use super::repeats::{Repeats, n_half};
 use super::scored::Scored;
-use super::site::Site;
+use super::sources::{Derived, Sources};
 use crate::record::Row;
 use crate::report::digits;
 
-/// Everything that values are taken from.
-#[derive(Debug, Clone, Copy)]
-pub struct Sources<'a> {
-    /// What it is for.
-    pub purpose: Purpose,
-    /// The run.
-    pub scored: &'a Scored,
-    /// This host; `None` where the run was on another one.
-    pub facts: Option<&'a Facts>,
-    /// Whether the programs that the session names may be asked: they belong to this user, and are on this host.
-    pub programs: bool,
-    /// The site file.
-    pub site: &'a Site,
-    /// Rpeak, or what is missing for it.
-    pub peak: &'a Result<Peak, String>,
-    /// The readings of a meter.
-    pub power: Option<&'a Power>,
-    /// What people say of them.
-    pub said: &'a Statement,
-    /// The level that they reach.
-    pub judged: &'a Judged,
-    /// The verdict.
-    pub accepted: &'a Accepted,
-    /// The repeats.
-    pub repeats: &'a [Repeats],
-}
+/// Where values are from that a program of the run says: who verifies a pack elsewhere cannot ask it.
+pub const OF_PROGRAMS: [&str; 3] = [LDD, LAUNCHER, NOTE];
+const LDD: &str = "what ldd finds for the program";
+const LAUNCHER: &str = "the launcher";
+const NOTE: &str = "the note in the program";
 
 /// Values by key, and why one is missing where there is more to say than how it is given.
 #[derive(Debug, Default)]
@@ -67,12 +44,12 @@ impl KnownValues {
 }
 
 /// The fields of the purpose, with their values.
-pub fn fields(sources: &Sources<'_>) -> Vec<Field> {
+pub fn fields(sources: &Sources<'_>, derived: &Derived) -> Vec<Field> {
     let mut values = KnownValues::default();
     of_system(&mut values, sources);
-    of_run(&mut values, sources);
-    of_power(&mut values, sources);
-    of_acceptance(&mut values, sources);
+    of_run(&mut values, sources, derived);
+    of_power(&mut values, sources, derived);
+    of_acceptance(&mut values, derived);
     let field = |asked: super::asked::Asked| {
         let (value, from) = values.known.get(asked.key).cloned().unzip();
         let why = || values.missing.get(asked.key).cloned().unwrap_or_else(|| asked.how());
@@ -95,10 +72,10 @@ fn of_system(values: &mut KnownValues, sources: &Sources<'_>) {
     values.put("system.math_library", kernel, "the run");
     if sources.programs {
         if let (false, KernelChoice::Blas(path)) = (ours, scored.engine.calibrated_kernels()) {
-            values.put("system.math_library", Some(path.display().to_string()), "what ldd finds for the program");
+            values.put("system.math_library", Some(path.display().to_string()), LDD);
         }
-        values.put("system.mpi", libraries::mpi(&scored.engine), "the launcher");
-        values.put("system.compiler", libraries::compiler(&scored.engine, &scored.row), "the note in the program");
+        values.put("system.mpi", libraries::mpi(&scored.engine), LAUNCHER);
+        values.put("system.compiler", libraries::compiler(&scored.engine, &scored.row), NOTE);
     }
     let binary = format!("{}: its own engine in Rust, not Netlib's program", scored.row.versions);
     values.put("system.binary", ours.then_some(binary), "the run");
@@ -115,7 +92,7 @@ fn of_system(values: &mut KnownValues, sources: &Sources<'_>) {
 }
 
 /// The score, its time stamps, Rpeak and repeats.
-fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
+fn of_run(values: &mut KnownValues, sources: &Sources<'_>, derived: &Derived) {
     let Sources { scored, .. } = sources;
     let Scored { printed, stamps, row, .. } = scored;
     let mut put = |key, value: Option<String>| values.put(key, value, "the run");
@@ -134,7 +111,7 @@ fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
     }
     let half = n_half(&scored.rows, row, printed.rate_gflops);
     put("run.n_half", half.map(|(n, rate)| format!("{n} ({} GFLOP/s)", digits(rate))));
-    let own = sources.repeats.iter().find(|repeats| repeats.n == printed.params.n);
+    let own = derived.repeats.iter().find(|repeats| repeats.n == printed.params.n);
     put("run.repeats", own.map(words));
     put("run.power", recorded_power(row));
     if let Some(why) = &stamps.core_missing {
@@ -142,7 +119,7 @@ fn of_run(values: &mut KnownValues, sources: &Sources<'_>) {
             values.missing.insert(key, why.clone());
         }
     }
-    let peak = sources.peak.as_ref();
+    let peak = derived.peak.as_ref();
     let or_why = |value: fn(&Peak) -> String| peak.map(value).map_err(Clone::clone);
     // What the site gives of a factor is no value of the whole.
     values.known.retain(|key, _| !key.starts_with("peak."));
@@ -187,14 +164,14 @@ fn round(gflops: f64) -> String {
 }
 
 /// Power of all nodes, by the meter where its file is given, else as the site file states it.
-fn of_power(values: &mut KnownValues, sources: &Sources<'_>) {
+fn of_power(values: &mut KnownValues, sources: &Sources<'_>, derived: &Derived) {
     let scale = || {
-        sources
+        derived
             .said
             .scale()
             .ok_or_else(|| format!("{}; the readings are those of the nodes behind the meter", nodes_measured_how()))
     };
-    let from = match sources.said.scale() {
+    let from = match derived.said.scale() {
         Some(scale) if scale > 1.0 => format!("the meter, times {scale:.4} for all nodes"),
         _ => "the meter".to_owned(),
     };
@@ -215,11 +192,11 @@ fn of_power(values: &mut KnownValues, sources: &Sources<'_>) {
             format!("{:.2} % by {} readings, one each {:.2} s", 100.0 * core.coverage(), core.values, power.interval_s)
         });
         values.put_or("power.coverage", coverage.ok_or_else(|| none.to_owned()), "the meter");
-        let next = sources.judged.missing_for_next.join("; ");
-        let level = match (sources.judged.level, next.as_str()) {
+        let next = derived.judged.missing_for_next.join("; ");
+        let level = match (derived.judged.level, next.as_str()) {
             (0, _) => Err(format!("no level is reached; L1 needs {next}")),
-            (_, "") => Ok(sources.judged.words()),
-            (level, _) => Ok(format!("{} (L{} needs {next})", sources.judged.words(), level + 1)),
+            (_, "") => Ok(derived.judged.words()),
+            (level, _) => Ok(format!("{} (L{} needs {next})", derived.judged.words(), level + 1)),
         };
         values.put_or("power.level", level, "the meter and site.toml");
     }
@@ -231,10 +208,10 @@ fn nodes_measured_how() -> String {
     super::site::find("power.nodes_measured").map_or(String::new(), super::site::Key::how)
 }
 
-fn of_acceptance(values: &mut KnownValues, sources: &Sources<'_>) {
-    let Accepted { target_gflops, of_target, node_spread, accepted } = sources.accepted;
+fn of_acceptance(values: &mut KnownValues, derived: &Derived) {
+    let Accepted { target_gflops, of_target, node_spread, accepted } = &derived.accepted;
     values.put("acceptance.target_gflops", target_gflops.map(|target| target.to_string()), "--target");
     values.put("acceptance.of_target", of_target.map(|share| format!("{share:.4}")), "computed");
     values.put("acceptance.node_spread", node_spread.map(|spread| format!("{:.2} %", 100.0 * spread)), "nodes.json");
-    values.put("acceptance.verdict", accepted.map(|_| sources.accepted.words()), "computed");
+    values.put("acceptance.verdict", accepted.map(|_| derived.accepted.words()), "computed");
 }

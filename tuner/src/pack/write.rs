@@ -7,20 +7,19 @@ use std::path::{Path, PathBuf};
 use objectives::real::RunSpec;
 
 use super::Purpose;
-use super::acceptance::Accepted;
 use super::error::PackError;
 use super::facts::libraries::{Library, libraries};
 use super::facts::{Facts, System};
 use super::folder::{SUMS, sums};
 use super::manifest::{self, Manifest, PACK_SCHEMA, PackScore};
 use super::nodes;
-use super::peak::Peak;
-use super::power::{Judged, Power, Statement};
+use super::power::Power;
 use super::repeats;
-use super::scored::{RESULT, Scored};
+use super::scored::{GUARD, RESULT, Scored};
 use super::sheet;
 use super::site::{Site, SiteError};
-use super::values::{Sources, fields};
+use super::sources::{Derived, Sources};
+use super::values::fields;
 use crate::error::RecordError;
 use crate::report::Exports;
 use crate::report::export::settings_lines;
@@ -90,29 +89,22 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
     // A folder from somebody else names programs that this user has not chosen.
     let programs = is_here && scored.folder.check_owner().is_ok();
     let libraries = if programs { libraries(&scored.engine, &scored.row) } else { Vec::new() };
-    let said = Statement::new(&site, site.number("system.nodes").map(|nodes| nodes as usize).or(scored.nodes()));
     let log = request.power_log.map(|(path, offset_s)| Power::read(path, offset_s, &scored.stamps)).transpose()?;
     let (power, readings) = log.unzip();
-    let judged = Judged::new(power.as_ref(), &said);
     let nodes = nodes::nodes(&scored.folder, &scored.session, scored.nodes(), facts.as_ref());
-    let accepted = Accepted::new(scored.printed.rate_gflops, request.target_gflops, &nodes);
-    let repeats = repeats::repeats(&scored.rows, &scored.row.candidate());
-    let processor = facts.as_ref().map(|facts| &facts.processor);
-    let accelerators = facts.as_ref().map_or(0, |facts| facts.accelerators.len());
-    let peak = Peak::new(scored.nodes(), processor, accelerators, &site);
     let sources = Sources {
         purpose: request.purpose,
         scored,
         facts: facts.as_ref(),
         programs,
         site: &site,
-        peak: &peak,
         power: power.as_ref(),
-        said: &said,
-        judged: &judged,
-        accepted: &accepted,
-        repeats: &repeats,
+        nodes: &nodes,
+        target_gflops: request.target_gflops,
     };
+    let derived = Derived::new(&sources);
+    let fields = fields(&sources, &derived);
+    let Derived { peak, judged, accepted, repeats, .. } = derived;
     let manifest = Manifest {
         schema_version: PACK_SCHEMA,
         purpose: request.purpose,
@@ -123,7 +115,7 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
         engine: scored.row.engine.clone(),
         score: score(scored),
         stamps: scored.stamps.clone(),
-        fields: fields(&sources),
+        fields,
         peak: peak.ok(),
         repeats,
         nodes,
@@ -210,7 +202,7 @@ fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
         (folder.trials(), false),
         (folder.engine_toml(), false),
         (trial.join(RESULT), false),
-        (trial.join("guard.json"), false),
+        (trial.join(GUARD), false),
     ];
     let mut entries = Vec::new();
     for (path, needed) in files {

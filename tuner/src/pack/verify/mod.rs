@@ -3,6 +3,7 @@
 //! The hashes show what was changed since; where those were made anew, too, the output, HPL.dat, the journal, trials.parquet and
 //! what the pack says must still agree with each other and with the arithmetic of HPL. Who forges all of them alike is not found.
 
+mod claims;
 mod findings;
 mod output;
 mod packed;

@@ -3,22 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::claims::{self, AGAIN};
 use super::output::{self, ORIGINAL, results};
 use super::{Checked, record};
 use crate::pack::folder::{SUMS, files_below, parse_sums};
 use crate::pack::manifest::{self, Manifest};
 use crate::pack::power::Power;
-use crate::pack::scored::RESULT;
-use crate::pack::{Purpose, sheet};
+use crate::pack::scored::{GUARD, RESULT};
 use crate::power::stamps::Stamps;
 use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::session::Session;
 use crate::record::sha256;
 use objectives::real::Extent;
-
-/// What to do about a pack that was changed.
-const AGAIN: &str = "make the pack anew from the run folder, by hpl-tune pack";
 
 /// Verifies the pack at `root`.
 pub(super) fn verify(root: &Path, decoder: &Decoder) -> Checked {
@@ -38,9 +35,9 @@ pub(super) fn verify(root: &Path, decoder: &Decoder) -> Checked {
     checked.what = format!("pack for {}", manifest.purpose.name());
     let row = rows.iter().find(|row| row.trial == manifest.trial);
     score(&mut checked, root, &manifest, session.as_ref(), row);
-    claims(&mut checked, root, &manifest, row);
     times(&mut checked, root, &manifest);
-    power(&mut checked, root, &manifest);
+    let power = power(&mut checked, root, &manifest);
+    claims::verify(&mut checked, root, &manifest, power.as_ref());
     checked
 }
 
@@ -137,52 +134,10 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
     checked.looked(format!("HPL.out with trial {} of the journal", row.trial));
 }
 
-/// What the pack says in its fields and sheets.
-fn claims(checked: &mut Checked, root: &Path, manifest: &Manifest, row: Option<&Row>) {
-    let score = &manifest.score;
-    let rmax = score.rmax_gflops;
-    let mut wanted = vec![
-        ("run.rmax_gflops", Some(rmax.to_string())),
-        ("run.nmax", Some(score.nmax.to_string())),
-        ("run.time_s", Some(score.time_s.to_string())),
-        ("run.output_sha256", row.and_then(|row| row.output_sha256.clone())),
-    ];
-    if let Some(peak) = &manifest.peak {
-        wanted.push(("run.efficiency", Some(format!("{:.2} %", 100.0 * rmax / peak.gflops))));
-    }
-    for (key, value) in wanted {
-        let said = manifest.value(key);
-        if said != value.as_deref() && manifest.fields.iter().any(|field| field.key == key) {
-            let words = |value: Option<&str>| value.unwrap_or("nothing").to_owned();
-            let problem = format!("its field {key} is {}, by the run it is {}", words(said), words(value.as_deref()));
-            checked.find(manifest::NAME, problem, AGAIN);
-        }
-    }
-    let mut texts = vec![
-        (format!("{}.txt", manifest.purpose.name()), sheet::sheet(manifest)),
-        ("timestamps.txt".to_owned(), sheet::stamps(manifest)),
-    ];
-    if manifest.purpose == Purpose::Scc {
-        texts.push(("cert-1-configuration.txt".to_owned(), sheet::configuration(manifest)));
-        for (copy, of) in [("input", "HPL.dat"), ("rslts", "HPL.out"), ("run", "run.sh")] {
-            let (copy, bytes) = (format!("hpl/cert-1-hpl.{copy}"), std::fs::read(root.join(of)));
-            if std::fs::read(root.join(&copy)).ok() != bytes.ok() {
-                checked.find(copy, format!("it is not the same as {of}"), AGAIN);
-            }
-        }
-    }
-    for (name, text) in texts {
-        if std::fs::read_to_string(root.join(&name)).ok() != Some(text) {
-            checked.find(name, format!("it does not say what {} has", manifest::NAME), AGAIN);
-        }
-    }
-    checked.looked("the sheets with the score");
-}
-
 /// The time stamps, as the record of the run has them.
 fn times(checked: &mut Checked, root: &Path, manifest: &Manifest) {
     let read = |name: &str| std::fs::read(root.join("record").join(name)).ok();
-    let guard = read("guard.json").and_then(|json| serde_json::from_slice(&json).ok());
+    let guard = read(GUARD).and_then(|json| serde_json::from_slice(&json).ok());
     let result = read(RESULT).and_then(|json| serde_json::from_slice(&json).ok());
     let text = std::fs::read(root.join("HPL.out")).unwrap_or_default();
     let found = Stamps::new(guard.as_ref(), result.as_ref(), &String::from_utf8_lossy(&text));
@@ -205,19 +160,29 @@ fn times(checked: &mut Checked, root: &Path, manifest: &Manifest) {
 }
 
 /// What the readings of a meter say, where they are there.
-fn power(checked: &mut Checked, root: &Path, manifest: &Manifest) {
+fn power(checked: &mut Checked, root: &Path, manifest: &Manifest) -> Option<Power> {
     let (csv, said) = (root.join("power.csv"), root.join("power.json"));
     if !csv.is_file() && !said.is_file() {
-        return;
+        return None;
     }
     let said: Option<Power> = std::fs::read(said).ok().and_then(|json| serde_json::from_slice(&json).ok());
     let Some(said) = said else {
-        return checked.find("power.json", "it is missing, or cannot be read", AGAIN);
+        checked.find("power.json", "it is missing, or cannot be read", AGAIN);
+        return None;
     };
     let text = std::fs::read_to_string(csv).unwrap_or_default();
     match Power::new(&text, said.offset_s, &manifest.stamps) {
-        Ok(found) if found == said => checked.looked("power.json with the readings of power.csv"),
-        Ok(_) => checked.find("power.json", "it is not what the readings of power.csv say", AGAIN),
-        Err(error) => checked.find("power.csv", error.to_string(), AGAIN),
+        Ok(found) => {
+            if found == said {
+                checked.looked("power.json with the readings of power.csv");
+            } else {
+                checked.find("power.json", "it is not what the readings of power.csv say", AGAIN);
+            }
+            Some(found)
+        }
+        Err(error) => {
+            checked.find("power.csv", error.to_string(), AGAIN);
+            None
+        }
     }
 }
