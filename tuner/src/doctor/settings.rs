@@ -214,10 +214,11 @@ fn numa(facts: &Facts) -> Option<Advice> {
 }
 
 fn accelerators(facts: &Facts, system: &System) -> Advice {
-    if facts.accelerators.is_empty() {
+    let models = facts.accelerators.as_deref().unwrap_or_default();
+    if models.is_empty() {
         return Advice::fact("GPU", "none found");
     }
-    let named = facts.accelerators.join(", ");
+    let named = models.join(", ");
     let driven = system.names("dev").iter().any(|name| name == "kfd" || name.starts_with("nvidia"));
     let driver = if driven { "" } else { "; there is no device of a driver in /dev" };
     Advice::fact(

@@ -173,14 +173,14 @@ impl Scored {
 
     /// Nodes of the run; `None` where a launcher may have spread its ranks over nodes that nothing describes.
     pub fn nodes(&self) -> Option<usize> {
-        // The ranks of an engine on accelerators are no cores, of which this node would have enough.
-        let fits_here = self.engine.calibrates() && self.cores_used() <= self.session.cores.len();
+        let fits_here = self.cores_used().is_some_and(|cores| cores <= self.session.cores.len());
         node_count(&self.session, &self.engine, &self.described).or_else(|| fits_here.then_some(1))
     }
 
-    /// Cores that its ranks and threads took.
-    pub fn cores_used(&self) -> usize {
-        self.row.p * self.row.q * self.row.threads
+    /// Cores that its ranks and threads took; `None` where accelerators held the matrix: each rank took one of these, and nothing says how
+    /// many cores.
+    pub fn cores_used(&self) -> Option<usize> {
+        self.engine.calibrates().then_some(self.row.p * self.row.q * self.row.threads)
     }
 }
 

@@ -61,7 +61,7 @@ const fn key(path: &'static str, kind: Kind, about: &'static str) -> Key {
 }
 
 /// All keys, in the order in which they are written.
-pub const KEYS: [Key; 47] = [
+pub const KEYS: [Key; 48] = [
     key("site.organisation", Text, "Institution that runs the system"),
     key("site.city", Text, "Its city"),
     key("site.country", Text, "Its country"),
@@ -99,6 +99,7 @@ pub const KEYS: [Key; 47] = [
     key("peak.gflops", Number, "Rpeak of all nodes in GFLOP/s, in place of cores × operations × clock"),
     key("peak.formula", Text, "How that was computed, with its clock"),
     key("run.n_half", Count, "N½: the order that reaches half of Rmax, where you have measured it"),
+    key("run.cores_used", Count, "Cores that the run used, where accelerators held its matrix"),
     key("power.meter", Text, "Power meter: manufacturer and model"),
     key("power.accuracy_percent", Number, "Its accuracy in per cent, as certified"),
     key(

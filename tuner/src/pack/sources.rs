@@ -4,7 +4,7 @@ use super::Purpose;
 use super::acceptance::Accepted;
 use super::facts::Facts;
 use super::nodes::NodeFacts;
-use super::peak::Peak;
+use super::peak::{Peak, PeakNodes};
 use super::power::{Judged, Power, Statement};
 use super::repeats::{Repeats, repeats};
 use super::scored::Scored;
@@ -52,10 +52,14 @@ impl Derived {
         let Sources { scored, site, facts, .. } = *sources;
         let given = site.number("system.nodes").map(|nodes| nodes as usize);
         let said = Statement::new(site, given.or(scored.nodes()));
-        let processor = facts.map(|facts| &facts.processor);
-        let accelerators = facts.map_or(0, |facts| facts.accelerators.len());
+        let of = PeakNodes {
+            count: scored.nodes(),
+            processor: facts.map(|facts| &facts.processor),
+            accelerators: facts.and_then(|facts| facts.accelerators.as_ref()).map(Vec::len),
+            on_accelerators: !scored.engine.calibrates(),
+        };
         Self {
-            peak: Peak::new(scored.nodes(), processor, accelerators, site),
+            peak: Peak::new(&of, site).and_then(|peak| peak.of_score(scored.printed.rate_gflops)),
             judged: Judged::new(sources.power, &said),
             said,
             accepted: Accepted::new(scored.printed.rate_gflops, sources.target_gflops, sources.nodes),

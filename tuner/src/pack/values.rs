@@ -100,7 +100,7 @@ fn of_run(values: &mut KnownValues, sources: &Sources<'_>, derived: &Derived) {
     put("run.nmax", Some(printed.params.n.to_string()));
     put("run.time_s", Some(printed.time_s.to_string()));
     put("run.residual", printed.residual.map(|residual| residual.to_string()));
-    put("run.cores_used", Some(scored.cores_used().to_string()));
+    put("run.cores_used", scored.cores_used().map(|cores| cores.to_string()));
     put("run.output_sha256", row.output_sha256.clone());
     for (start, end, span) in [
         ("run.job_start_utc", "run.job_end_utc", &stamps.job),

@@ -33,8 +33,9 @@ pub struct Facts {
     pub memory_bytes: Option<u64>,
     /// First line that the C compiler of the search path says of its version; it need not have made the program that ran.
     pub c_compiler: Option<String>,
-    /// Models of accelerators, or their PCI numbers where no driver names them; one entry each.
-    pub accelerators: Vec<String>,
+    /// Models of accelerators, or their PCI numbers where no driver names them; one entry each. `None` where the system does not list its
+    /// devices.
+    pub accelerators: Option<Vec<String>>,
     /// What the firmware says: vendor, product, BIOS.
     pub firmware: BTreeMap<String, String>,
     /// Settings of the system that change the speed of a run.
@@ -106,7 +107,8 @@ impl Facts {
         let Processor { model, sockets, cores_per_socket, nominal_mhz, .. } = &self.processor;
         let firmware = |name: &str| self.firmware.get(name).cloned();
         let gib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 30));
-        let (first, count) = (self.accelerators.first(), self.accelerators.len());
+        let models = self.accelerators.as_ref();
+        let count = models.map(Vec::len);
         let pairs = [
             ("system.manufacturer", firmware("sys_vendor")),
             ("system.model", firmware("product_name")),
@@ -115,9 +117,9 @@ impl Facts {
             ("system.sockets_per_node", sockets.map(|sockets| sockets.to_string())),
             ("system.cores_per_socket", cores_per_socket.map(|cores| cores.to_string())),
             ("system.memory_per_node_gib", self.memory_bytes.map(gib)),
-            ("system.accelerator", Some(first.map_or("none", |model| model).to_owned())),
-            ("system.accelerators_per_node", Some(count.to_string())),
-            ("system.accelerator_fp64_cores", (count == 0).then(|| "0".to_owned())),
+            ("system.accelerator", models.map(|all| all.first().map_or("none", |model| model).to_owned())),
+            ("system.accelerators_per_node", count.map(|count| count.to_string())),
+            ("system.accelerator_fp64_cores", (count == Some(0)).then(|| "0".to_owned())),
             ("system.interconnect", network::interconnect(&self.ports)),
             ("system.os", self.os.clone()),
         ];

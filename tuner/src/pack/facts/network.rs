@@ -75,9 +75,12 @@ pub(super) fn interconnect(ports: &[Port]) -> Option<String> {
 
 /// PCI classes of accelerators: 3D controllers and processing accelerators.
 const ACCELERATORS: [&str; 2] = ["0x0302", "0x1200"];
+/// PCI class of other display controllers, and the vendor whose accelerators have it: those of AMD up to the MI200.
+const DISPLAY: (&str, &str) = ("0x0380", "0x1002");
 
-/// Models of the accelerators as the driver names them, else the PCI numbers of devices of such a class.
-pub(super) fn accelerators(system: &System) -> Vec<String> {
+/// Models of the accelerators as the driver names them, else the PCI numbers of devices of such a class, else of those that AMD's driver
+/// computes on; `None` where the system does not list its devices.
+pub(super) fn accelerators(system: &System) -> Option<Vec<String>> {
     const NVIDIA: &str = "proc/driver/nvidia/gpus";
     let model = |name: &String| {
         let text = system.text(&format!("{NVIDIA}/{name}/information"))?;
@@ -85,14 +88,34 @@ pub(super) fn accelerators(system: &System) -> Vec<String> {
     };
     let named: Vec<String> = system.names(NVIDIA).iter().filter_map(model).collect();
     if !named.is_empty() {
-        return named;
+        return Some(named);
     }
     const PCI: &str = "sys/bus/pci/devices";
     let device = |name: &String| {
         let part = |file: &str| system.text(&format!("{PCI}/{name}/{file}"));
-        let class = part("class")?;
-        let is_one = ACCELERATORS.iter().any(|known| class.starts_with(known));
-        is_one.then(|| Some(format!("PCI {}:{}", part("vendor")?, part("device")?)))?
+        let (class, vendor) = (part("class")?, part("vendor")?);
+        let (display, amd) = DISPLAY;
+        let is_one =
+            ACCELERATORS.iter().any(|known| class.starts_with(known)) || (class.starts_with(display) && vendor == amd);
+        is_one.then(|| Some(format!("PCI {vendor}:{}", part("device")?)))?
     };
-    system.names(PCI).iter().filter_map(device).collect()
+    let listed = system.listed(PCI).map(|names| names.iter().filter_map(device).collect::<Vec<_>>());
+    let driven = by_kfd(system);
+    if listed.as_ref().is_none_or(Vec::is_empty) && !driven.is_empty() { Some(driven) } else { listed }
+}
+
+/// The PCI numbers of the devices that AMD's driver computes on: nodes of its topology with SIMD units, which processors do not have.
+fn by_kfd(system: &System) -> Vec<String> {
+    const NODES: &str = "sys/class/kfd/kfd/topology/nodes";
+    let node = |name: &String| {
+        let text = system.text(&format!("{NODES}/{name}/properties"))?;
+        let value = |name: &str| {
+            let of =
+                |line: &str| line.split_once(' ').filter(|(found, _)| *found == name)?.1.trim().parse::<u32>().ok();
+            text.lines().find_map(of)
+        };
+        value("simd_count").filter(|units| *units > 0)?;
+        Some(format!("PCI {:#06x}:{:#06x}", value("vendor_id")?, value("device_id")?))
+    };
+    system.names(NODES).iter().filter_map(node).collect()
 }

@@ -28,11 +28,16 @@ impl System {
 
     /// Names in a folder, in order; none where there is no such folder.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.root.join(path)) else { return Vec::new() };
+        self.listed(path).unwrap_or_default()
+    }
+
+    /// Names in a folder, in order; `None` where it cannot be listed.
+    pub(super) fn listed(&self, path: &str) -> Option<Vec<String>> {
+        let entries = std::fs::read_dir(self.root.join(path)).ok()?;
         let mut names: Vec<String> =
             entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
         names.sort();
-        names
+        Some(names)
     }
 
     /// The last part of what a link leads to.

@@ -55,6 +55,7 @@ fn node() -> Facts {
             ("sys/bus/pci/devices/0000:17:00.0/vendor", "0x1002\n"),
             ("sys/bus/pci/devices/0000:17:00.0/device", "0x7408\n"),
             ("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n"),
+            ("sys/bus/pci/devices/0000:00:02.0/vendor", "0x1002\n"),
         ],
     );
     for cpu in 0..8 {
@@ -79,7 +80,7 @@ fn a_tree_is_read() {
     assert_eq!(facts.processor.nominal_from.as_deref(), Some("base_frequency of the clock's driver"));
     assert_eq!(facts.processor.caches[0].size, "48K");
     assert_eq!(facts.kernel.as_deref(), Some("Linux 5.14.0"));
-    assert_eq!(facts.accelerators, ["PCI 0x1002:0x7408"]);
+    assert_eq!(facts.accelerators, Some(vec!["PCI 0x1002:0x7408".to_owned()]));
     let ports: Vec<&str> = facts.ports.iter().map(|port| port.name.as_str()).collect();
     assert_eq!(ports, ["mlx5_0 port 1", "eth0"]);
     assert_eq!(facts.ports[1].rate.as_deref(), Some("25000 Mbit/s"));
@@ -110,6 +111,33 @@ fn an_empty_tree_tells_nothing() {
     let root = tempfile::tempdir().unwrap();
     let facts = Facts::read(&System::at(root.path()));
     assert_eq!((facts.os.as_ref(), facts.memory_bytes, facts.processor.cores()), (None, None, None));
-    let known: Vec<&str> = facts.known().into_keys().collect();
-    assert_eq!(known, ["system.accelerator", "system.accelerator_fp64_cores", "system.accelerators_per_node"]);
+    assert_eq!(facts.known().len(), 0, "{:?}", facts.known());
+}
+
+/// The accelerators of a tree of these files.
+fn accelerators(files: &[(&str, &str)]) -> Option<Vec<String>> {
+    let root = tempfile::tempdir().unwrap();
+    tree(root.path(), files);
+    Facts::read(&System::at(root.path())).accelerators
+}
+
+#[test]
+fn an_mi200_is_an_accelerator_although_its_class_is_that_of_a_display() {
+    const DEVICE: &str = "sys/bus/pci/devices/0000:c1:00.0";
+    const KFD: &str = "sys/class/kfd/kfd/topology/nodes";
+    let [class, vendor, device] = ["class", "vendor", "device"].map(|name| format!("{DEVICE}/{name}"));
+    let pci = |of: &'static str| [(&*class, "0x038000\n"), (&*vendor, of), (&*device, "0x740c\n")];
+    let one = Some(vec!["PCI 0x1002:0x740c".to_owned()]);
+    assert_eq!(accelerators(&pci("0x1002\n")), one);
+    assert_eq!(accelerators(&pci("0x1a03\n")), Some(Vec::new()), "a display of a management controller");
+    // Where the bus is not seen, as in a container, the driver's topology has it.
+    let node = |node: usize| format!("{KFD}/{node}/properties");
+    let (processor, gpu) = (node(0), node(1));
+    let driven = [
+        (&*processor, "cpu_cores_count 64\nsimd_count 0\nvendor_id 0\ndevice_id 0\n"),
+        (&*gpu, "cpu_cores_count 0\nsimd_count 440\nvendor_id 4098\ndevice_id 29708\n"),
+    ];
+    assert_eq!(accelerators(&driven), one);
+    assert_eq!(accelerators(&[&pci("0x1002\n")[..], &driven].concat()), one, "it is counted once");
+    assert_eq!(accelerators(&[]), None, "nothing says that there is none");
 }
