@@ -2,6 +2,7 @@
 
 mod claims;
 mod nodes;
+mod plain;
 mod power;
 mod tampered;
 

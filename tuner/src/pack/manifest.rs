@@ -13,6 +13,7 @@ use super::power::Judged;
 use super::repeats::Repeats;
 use crate::error::RecordError;
 use crate::power::stamps::Stamps;
+use crate::record::plain::{self, TEXT_BYTES};
 
 /// Version of `pack.json`.
 pub const PACK_SCHEMA: u32 = 1;
@@ -95,7 +96,7 @@ impl Manifest {
     /// [`RecordError`] when it is missing, damaged, or of a newer version.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(NAME);
-        let json = std::fs::read(&path).map_err(RecordError::read(&path))?;
+        let json = plain::read(&path, TEXT_BYTES).map_err(RecordError::read(&path))?;
         let damaged = |error: serde_json::Error| RecordError::damaged(&path, error);
         let found = serde_json::from_slice::<crate::error::Version>(&json).map_err(damaged)?.schema_version;
         if found > u64::from(PACK_SCHEMA) {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
 use crate::record::folder::RunFolder;
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::session::Session;
 
 /// A node, as far as it is known.
@@ -40,7 +41,7 @@ struct Surveyed {
 /// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` know of it. None where
 /// the runs were on another `count` of nodes than one, and nothing names these.
 pub fn nodes(folder: &RunFolder, session: &Session, count: Option<usize>, facts: Option<&Facts>) -> Vec<NodeFacts> {
-    let surveyed = std::fs::read(folder.nodes("json")).ok();
+    let surveyed = plain::read(&folder.nodes("json"), TEXT_BYTES).ok();
     let surveyed = surveyed.and_then(|json| serde_json::from_slice::<Surveyed>(&json).ok());
     // A session that was resumed on other nodes has a survey of these.
     if let Some(surveyed) = surveyed.filter(|survey| survey.nodes.iter().map(|node| &node.host).eq(&session.hosts)) {

@@ -15,6 +15,7 @@ use crate::power::stamps::Stamps;
 use crate::record::Row;
 use crate::record::folder::RunFolder;
 use crate::record::journal;
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::session::Session;
 use crate::record::sha256;
 use crate::report::Summary;
@@ -74,6 +75,7 @@ impl Scored {
     /// or was changed.
     pub fn open(root: &Path, program: &Path) -> Result<Self, PackError> {
         let folder = RunFolder::open(root)?;
+        check_record(&folder)?;
         let session = Session::load(&folder.session_toml())?;
         let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let named = rows.iter().find(|row| row.engine == Row::SIMULATED);
@@ -100,9 +102,9 @@ impl Scored {
                 row.n, row.trial
             ),
         })?;
-        let result = std::fs::read(trial.join(RESULT)).ok();
+        let [result, guard] = [RESULT, GUARD].map(|name| plain::read(&trial.join(name), TEXT_BYTES).ok());
         let result: Option<RunResult> = result.and_then(|json| serde_json::from_slice(&json).ok());
-        let guard = GuardRecord::read(&trial).ok();
+        let guard = guard.and_then(|_| GuardRecord::read(&trial).ok());
         let (dat, inputs) = inputs(&runs, &row, &trial)?;
         Ok(Self {
             stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
@@ -130,6 +132,7 @@ impl Scored {
     /// [`PackError`] for a record that lacks it, and an output without its result.
     pub fn in_pack(root: &Path, trial: u64) -> Result<Self, PackError> {
         let folder = RunFolder::open(&root.join("record"))?;
+        check_record(&folder)?;
         let session = Session::load(&folder.session_toml())?;
         let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let wrong = |problem: String| PackError::Output { file: root.join("HPL.out"), problem };
@@ -139,13 +142,12 @@ impl Scored {
         let engine = Engine::of(&session, &folder)?;
         let described = described(&folder.machine_toml())?;
         let file = root.join("HPL.out");
-        let output = std::fs::read(&file).map_err(RecordError::read(&file))?;
+        let output = plain::read(&file, TEXT_BYTES).map_err(RecordError::read(&file))?;
         let text = String::from_utf8_lossy(&output).into_owned();
         let printed = printed(&text, &row)
             .ok_or_else(|| wrong(format!("it has no passed result of N = {}, as journal.jsonl has it", row.n)))?;
-        let result = std::fs::read(folder.root().join(RESULT)).ok();
+        let [result, guard] = [RESULT, GUARD].map(|name| plain::read(&folder.root().join(name), TEXT_BYTES).ok());
         let result: Option<RunResult> = result.and_then(|json| serde_json::from_slice(&json).ok());
-        let guard = std::fs::read(folder.root().join(GUARD)).ok();
         let guard: Option<GuardRecord> = guard.and_then(|json| serde_json::from_slice(&json).ok());
         Ok(Self {
             stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
@@ -184,9 +186,15 @@ impl Scored {
     }
 }
 
+/// Makes sure that the record of a run is of regular files.
+fn check_record(folder: &RunFolder) -> Result<(), RecordError> {
+    let files = [folder.session_toml(), folder.journal(), folder.engine_toml()];
+    files.iter().try_for_each(|path| plain::check(path).map_err(RecordError::read(path)))
+}
+
 /// The nodes that the machine.toml at `path` describes; none where there is no such file.
 fn described(path: &Path) -> Result<Vec<Node>, RecordError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match plain::text(path, TEXT_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(RecordError::read(path)(error)),
@@ -216,7 +224,7 @@ fn instead(summary: &Summary, rows: &[Row]) -> String {
 /// The output of a run, if it is what the run wrote.
 fn output(file: &Path, row: &Row) -> Result<Vec<u8>, PackError> {
     let wrong = |problem: String| PackError::Output { file: file.to_path_buf(), problem };
-    let bytes = std::fs::read(file).map_err(|error| {
+    let bytes = plain::read(file, TEXT_BYTES).map_err(|error| {
         wrong(format!(
             "cannot read what the run printed: {error}; a pack needs the unmodified output of trial {}",
             row.trial
@@ -256,7 +264,7 @@ fn inputs(runs: &RealRuns, row: &Row, trial: &Path) -> Result<(String, Vec<(Stri
     let (mut dat, mut others) = (None, Vec::new());
     for name in names {
         let path = trial.join(&name);
-        let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
+        let text = plain::text(&path, TEXT_BYTES).map_err(RecordError::read(&path))?;
         if name == DAT { dat = Some(text) } else { others.push((name, text)) }
     }
     // HPCC reads the same under another name. An engine that takes flags alone has the same parameters in HPL's form.

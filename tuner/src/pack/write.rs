@@ -21,6 +21,7 @@ use super::site::{Site, SiteError};
 use super::sources::{Derived, Sources};
 use super::values::fields;
 use crate::error::RecordError;
+use crate::record::plain::{self, RECORD_BYTES};
 use crate::report::Exports;
 use crate::report::export::settings_lines;
 
@@ -206,11 +207,11 @@ fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
     ];
     let mut entries = Vec::new();
     for (path, needed) in files {
-        match std::fs::read(&path) {
+        match plain::read(&path, RECORD_BYTES) {
             Ok(bytes) => entries.push((format!("record/{}", name(&path)), bytes)),
-            Err(error) if needed => return Err(RecordError::read(&path)(error).into()),
             // Another engine has no result.json, ours no engine.toml.
-            Err(_) => {}
+            Err(error) if !needed && error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(RecordError::read(&path)(error).into()),
         }
     }
     Ok(entries)

@@ -3,7 +3,7 @@
 //! A [`PlannedTrial`] is started and ended through the [`store`]: a line of the [`journal`], which is the truth, when it starts ([`Begun`])
 //! and one when it ends ([`Row`]), and now and then all rows as [`parquet`], by a child ([`table`]). In memory stays what the search needs of each ([`ShortRow`]). [`follow`] reads a journal while it grows. [`row`] is the trial as a flat row, [`session`] what the session was asked to do,
 //! [`now`] what runs at this moment, [`vitals`] what the machine did meanwhile. [`folder`] says where each file lies;
-//! [`decode`] reads Parquet files of others.
+//! [`decode`] reads Parquet files of others, [`plain`] other files that they may have put there.
 
 mod begun;
 pub mod decode;
@@ -19,6 +19,7 @@ pub mod left;
 pub mod now;
 mod objective;
 pub mod parquet;
+pub mod plain;
 mod planned;
 pub mod row;
 pub mod session;

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::record::plain;
+
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 16;
 
@@ -19,7 +21,19 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 /// # Errors
 /// As the system says, when it cannot be read.
 pub fn of_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hash, mut chunk) = (File::open(path)?, Sha256::new(), vec![0; CHUNK]);
+    of_opened(File::open(path)?)
+}
+
+/// That of the file at `path`, which somebody else may have put there.
+///
+/// # Errors
+/// As the system says; what is no regular file, also a link to one.
+pub fn of_plain_file(path: &Path) -> io::Result<String> {
+    of_opened(plain::open(path)?)
+}
+
+fn of_opened(mut file: File) -> io::Result<String> {
+    let (mut hash, mut chunk) = (Sha256::new(), vec![0; CHUNK]);
     loop {
         match file.read(&mut chunk)? {
             0 => return Ok(digits(&hash.finalize())),

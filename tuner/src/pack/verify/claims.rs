@@ -13,6 +13,7 @@ use crate::pack::site::Site;
 use crate::pack::sources::{Derived, Sources};
 use crate::pack::values::{OF_PROGRAMS, fields};
 use crate::pack::{Purpose, nodes, repeats, sheet};
+use crate::record::plain::{self, TEXT_BYTES};
 
 /// What to do about a pack that was changed.
 pub(super) const AGAIN: &str = "make the pack anew from the run folder, by hpl-tune pack";
@@ -78,14 +79,14 @@ fn texts(checked: &mut Checked, root: &Path, manifest: &Manifest) {
     if manifest.purpose == Purpose::Scc {
         texts.push(("cert-1-configuration.txt".to_owned(), sheet::configuration(manifest)));
         for (copy, of) in [("input", "HPL.dat"), ("rslts", "HPL.out"), ("run", "run.sh")] {
-            let (copy, bytes) = (format!("hpl/cert-1-hpl.{copy}"), std::fs::read(root.join(of)));
-            if std::fs::read(root.join(&copy)).ok() != bytes.ok() {
+            let (copy, bytes) = (format!("hpl/cert-1-hpl.{copy}"), read(root, of));
+            if read(root, &copy) != bytes {
                 checked.find(copy, format!("it is not the same as {of}"), AGAIN);
             }
         }
     }
     for (name, text) in texts {
-        if std::fs::read_to_string(root.join(&name)).ok() != Some(text) {
+        if read(root, &name) != Some(text.into_bytes()) {
             checked.find(name, format!("it does not say what {} has", manifest::NAME), AGAIN);
         }
     }
@@ -142,7 +143,7 @@ fn of_run(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scor
 
 /// The site file and the facts of the host; `None` where one of them is damaged, which is a finding.
 fn given(checked: &mut Checked, root: &Path, scored: &Scored) -> Option<(Site, Option<Facts>)> {
-    let read = |name: &str| match std::fs::read_to_string(root.join(name)) {
+    let read = |name: &str| match plain::text(&root.join(name), TEXT_BYTES) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("cannot be read: {error}")),
@@ -169,14 +170,20 @@ fn tables(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scor
         ("repeats.csv", repeats::table(&scored.rows, &scored.row.candidate())),
         ("tunables.csv", sheet::tunables(scored)),
     ] {
-        if std::fs::read(root.join(name)).ok() != table.ok() {
+        if read(root, name) != table.ok() {
             checked.find(name, "it is not what the record and pack.json say", AGAIN);
         }
     }
     let stamps = "hpl/cert-1-hpl.tstamps";
-    if manifest.purpose == Purpose::Scc && std::fs::read_to_string(root.join(stamps)).ok() != sheet::tstamps(scored) {
+    let expected = sheet::tstamps(scored).map(String::into_bytes);
+    if manifest.purpose == Purpose::Scc && read(root, stamps) != expected {
         checked.find(stamps, "it is not the start and end of the job in record/guard.json", AGAIN);
     }
+}
+
+/// The bytes of a file of the pack at `root`; `None` where it cannot be read.
+fn read(root: &Path, name: &str) -> Option<Vec<u8>> {
+    plain::read(&root.join(name), TEXT_BYTES).ok()
 }
 
 /// Finds a field whose value is not `value`, which it is by `by`.

@@ -13,6 +13,7 @@ use crate::pack::scored::{GUARD, RESULT};
 use crate::power::stamps::Stamps;
 use crate::record::Row;
 use crate::record::decode::Decoder;
+use crate::record::plain::{self, RECORD_BYTES, TEXT_BYTES};
 use crate::record::session::Session;
 use crate::record::sha256;
 use objectives::real::Extent;
@@ -43,7 +44,7 @@ pub(super) fn verify(root: &Path, decoder: &Decoder) -> Checked {
 
 /// The list of sums, and the files that are there.
 fn sums(checked: &mut Checked, root: &Path) {
-    let listed = match std::fs::read_to_string(root.join(SUMS)) {
+    let listed = match plain::text(&root.join(SUMS), TEXT_BYTES) {
         Ok(text) => parse_sums(&text),
         Err(error) => return checked.find(SUMS, format!("cannot be read: {error}"), AGAIN),
     };
@@ -52,7 +53,7 @@ fn sums(checked: &mut Checked, root: &Path) {
         Err(line) => return checked.find(SUMS, format!("line {line} is not a hash with a path"), AGAIN),
     };
     for (hash, path) in &listed {
-        match sha256::of_file(&root.join(path)) {
+        match sha256::of_plain_file(&root.join(path)) {
             Ok(found) if found == *hash => {}
             Ok(found) => checked.find(path, format!("its SHA-256 is {found}, {SUMS} has {hash}"), AGAIN),
             Err(error) => checked.find(path, format!("{SUMS} lists it, and it cannot be read: {error}"), AGAIN),
@@ -73,12 +74,12 @@ fn sums(checked: &mut Checked, root: &Path) {
 
 /// The output: whose it is, its arithmetic, HPL.dat, and what the pack says of it.
 fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Option<&Session>, row: Option<&Row>) {
-    let bytes = match std::fs::read(root.join("HPL.out")) {
+    let bytes = match plain::read(&root.join("HPL.out"), TEXT_BYTES) {
         Ok(bytes) => bytes,
         Err(error) => return checked.find("HPL.out", format!("cannot be read: {error}"), AGAIN),
     };
     let text = String::from_utf8_lossy(&bytes);
-    let dat = std::fs::read_to_string(root.join("HPL.dat")).unwrap_or_default();
+    let dat = plain::text(&root.join("HPL.dat"), TEXT_BYTES).unwrap_or_default();
     let obeyed = super::run_folder::obeyed(session, &root.join("record/engine.toml"));
     let dat = output::against_dat(checked, ["HPL.dat", "HPL.out"], &dat, &text, obeyed);
     output::arithmetic(checked, "HPL.out", &text, dat.map_or(16.0, |dat| dat.threshold));
@@ -136,10 +137,10 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
 
 /// The time stamps, as the record of the run has them.
 fn times(checked: &mut Checked, root: &Path, manifest: &Manifest) {
-    let read = |name: &str| std::fs::read(root.join("record").join(name)).ok();
+    let read = |name: &str| plain::read(&root.join("record").join(name), TEXT_BYTES).ok();
     let guard = read(GUARD).and_then(|json| serde_json::from_slice(&json).ok());
     let result = read(RESULT).and_then(|json| serde_json::from_slice(&json).ok());
-    let text = std::fs::read(root.join("HPL.out")).unwrap_or_default();
+    let text = plain::read(&root.join("HPL.out"), TEXT_BYTES).unwrap_or_default();
     let found = Stamps::new(guard.as_ref(), result.as_ref(), &String::from_utf8_lossy(&text));
     if found != manifest.stamps {
         let problem = "its time stamps are not those of record/guard.json and record/result.json";
@@ -165,12 +166,12 @@ fn power(checked: &mut Checked, root: &Path, manifest: &Manifest) -> Option<Powe
     if !csv.is_file() && !said.is_file() {
         return None;
     }
-    let said: Option<Power> = std::fs::read(said).ok().and_then(|json| serde_json::from_slice(&json).ok());
+    let said: Option<Power> = plain::read(&said, TEXT_BYTES).ok().and_then(|json| serde_json::from_slice(&json).ok());
     let Some(said) = said else {
         checked.find("power.json", "it is missing, or cannot be read", AGAIN);
         return None;
     };
-    let text = std::fs::read_to_string(csv).unwrap_or_default();
+    let text = plain::text(&csv, RECORD_BYTES).unwrap_or_default();
     match Power::new(&text, said.offset_s, &manifest.stamps) {
         Ok(found) => {
             if found == said {

@@ -6,8 +6,10 @@ use objectives::real::Extent;
 use space::flops::rate_gflops;
 
 use super::Checked;
+use crate::error::RecordError;
 use crate::record::decode::Decoder;
 use crate::record::journal;
+use crate::record::plain::{self, RECORD_BYTES};
 use crate::record::session::Session;
 use crate::record::{Identity, Outcome, Row};
 
@@ -22,14 +24,20 @@ const OF_RUN: &str = "the record was changed after the runs: take the journal of
 /// The record of a session as far as it can be read; `place` is its path in what is verified, empty or with a slash at its end.
 pub(super) fn read(checked: &mut Checked, folder: &Path, place: &str) -> (Option<Session>, Vec<Row>) {
     let file = |name: &str| format!("{place}{name}");
-    let session = match Session::load(&folder.join("session.toml")) {
+    let load = |path: &Path| {
+        plain::check(path).map_err(RecordError::read(path))?;
+        Session::load(path)
+    };
+    let session = match load(&folder.join("session.toml")) {
         Ok(session) => Some(session),
         Err(error) => {
             checked.find(file("session.toml"), error.to_string(), "put the session.toml of the session back");
             None
         }
     };
-    let rows = match journal::read(&folder.join("journal.jsonl")) {
+    let path = folder.join("journal.jsonl");
+    let contents = plain::read(&path, RECORD_BYTES).map_err(RecordError::read(&path));
+    let rows = match contents.and_then(|bytes| journal::contents(&bytes, &path)) {
         Ok(contents) => {
             for line in &contents.bad_lines {
                 checked.find(

@@ -1,5 +1,6 @@
 //! A run folder: its record, the output of every run, and the files that repeat the best.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use objectives::foreign::Profile;
@@ -12,6 +13,7 @@ use super::{Checked, record};
 use crate::record::Row;
 use crate::record::decode::Decoder;
 use crate::record::folder::RunFolder;
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::session::Session;
 use crate::record::sha256;
 use crate::report::Summary;
@@ -48,11 +50,17 @@ fn trials(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[
     for row in rows {
         let file = format!("trials/{}/{results}", row.trial);
         let path = folder.trial(row.trial).join(results);
-        let Ok(bytes) = std::fs::read(&path) else {
-            if row.score_gflops().is_some() && folder.trial(row.trial).is_dir() {
-                checked.find(file, "it is missing", "put what the run printed back");
+        let bytes = match plain::read(&path, TEXT_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let is_missing = error.kind() == ErrorKind::NotFound;
+                if !is_missing {
+                    checked.find(file, format!("cannot be read: {error}"), "put what the run printed back");
+                } else if row.score_gflops().is_some() && folder.trial(row.trial).is_dir() {
+                    checked.find(file, "it is missing", "put what the run printed back");
+                }
+                continue;
             }
-            continue;
         };
         outputs += 1;
         let hash = sha256::of_bytes(&bytes);
@@ -68,7 +76,12 @@ fn trials(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[
         }
         let text = String::from_utf8_lossy(&bytes);
         let own_dat = format!("trials/{}/HPL.dat", row.trial);
-        let dat = std::fs::read_to_string(folder.trial(row.trial).join("HPL.dat")).ok();
+        let dat = plain::text(&folder.trial(row.trial).join("HPL.dat"), TEXT_BYTES);
+        let irregular = dat.as_ref().err().filter(|error| error.kind() != ErrorKind::NotFound);
+        if let Some(error) = irregular {
+            checked.find(&own_dat, format!("cannot be read: {error}"), "put the HPL.dat that the run read back");
+        }
+        let dat = dat.ok();
         let obeyed = obeyed(Some(session), &folder.engine_toml());
         let dat = dat.and_then(|dat| output::against_dat(checked, [&own_dat, &file], &dat, &text, obeyed));
         output::arithmetic(checked, &file, &text, dat.map_or(16.0, |dat| dat.threshold));
@@ -87,7 +100,7 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
         checked.find("journal.jsonl", format!("its best, trial {}, is not a whole run", row.trial), AGAIN);
     }
     let candidate = row.candidate();
-    let dat = std::fs::read_to_string(folder.hpl_dat());
+    let dat = plain::text(&folder.hpl_dat(), TEXT_BYTES);
     match dat.as_deref().map(HplDat::parse) {
         Ok(Ok(dat)) => {
             if dat.runs() != [candidate.hpl] {
@@ -104,7 +117,7 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
         Err(error) => checked.find("HPL.dat", format!("cannot be read: {error}"), AGAIN),
     }
     if session.engine == Session::OURS {
-        let params = std::fs::read_to_string(folder.engine_params()).map_err(|error| error.to_string());
+        let params = plain::text(&folder.engine_params(), TEXT_BYTES).map_err(|error| error.to_string());
         match params.and_then(|text| toml::from_str::<EngineParams>(&text).map_err(|error| error.to_string())) {
             Ok(params) if params == candidate.engine => {}
             Ok(_) => {
@@ -113,7 +126,8 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
             Err(error) => checked.find("engine-params.toml", error, AGAIN),
         }
     }
-    let (bytes, own) = (std::fs::read(folder.hpl_out()), std::fs::read(folder.trial(row.trial).join(results)));
+    let [bytes, own] =
+        [folder.hpl_out(), folder.trial(row.trial).join(results)].map(|path| plain::read(&path, TEXT_BYTES));
     match (bytes, own) {
         (Ok(bytes), own) => {
             let hash = sha256::of_bytes(&bytes);
@@ -133,7 +147,7 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
 /// Which parameters an engine takes: ours all; another one those of its profile at `path`, none where that cannot be read.
 pub(super) fn obeyed(session: Option<&Session>, path: &Path) -> impl Fn(&str) -> bool + use<> {
     let ours = session.is_none_or(|session| session.engine == Session::OURS);
-    let profile = std::fs::read_to_string(path).ok().and_then(|text| Profile::parse(&text).ok());
+    let profile = plain::text(path, TEXT_BYTES).ok().and_then(|text| Profile::parse(&text).ok());
     move |name: &str| {
         let obeys = |profile: &Profile| profile.obeys.iter().any(|known| known.eq_ignore_ascii_case(name));
         ours || profile.as_ref().is_some_and(obeys)

@@ -9,6 +9,7 @@ use hpl::program::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
 
 use crate::error::RecordError;
+use crate::record::plain;
 
 mod owner;
 #[cfg(test)]
@@ -196,7 +197,7 @@ impl RunFolder {
     /// # Errors
     /// [`RecordError::Locked`] when a tuner works here.
     pub fn lock_shared(&self) -> Result<Option<Lock>, RecordError> {
-        let Ok(file) = File::open(self.lock_file()) else { return Ok(None) };
+        let Ok(file) = plain::open(&self.lock_file()) else { return Ok(None) };
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Err(self.locked_by(file)),
