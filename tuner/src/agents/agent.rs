@@ -12,11 +12,14 @@ use hpl::machine::host::{HostVitals, VitalsReader, facts};
 use hpl::measure::power::{MOST_CPU, PowerSensors, cpu_s};
 
 use super::lease::SeenLease;
-use super::line::NodeLine;
+use super::line::{NodeLine, found};
 use super::root_of;
 
 /// Even where a look takes long, the session hears of the node within this time: one that is silent is started again.
 const HEARD_OF: Duration = Duration::from_secs(10);
+
+/// What can be read is said again after this time: a launcher may have lost a line.
+const SAID_AGAIN: Duration = Duration::from_secs(10);
 
 /// The hidden verb, as the program must dispatch it to [`main`].
 pub const VERB: &str = "__node-agent";
@@ -39,17 +42,22 @@ fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
     let host = VitalsReader::find(&root);
     let has_sensors = !sensors.set().all().is_empty();
     let has_vitals = host.read() != HostVitals::default();
-    let (set, unreadable, more) = (sensors.set().clone(), sensors.unreadable().to_vec(), has_sensors || has_vitals);
-    print(&NodeLine::Found { node: node.clone(), sensors: set, unreadable, more })?;
+    let more = has_sensors || has_vitals;
+    let facts = found(&node, sensors.set(), sensors.unreadable(), more);
+    facts.iter().try_for_each(print)?;
     if !more {
         return Ok(());
     }
     let begun = Instant::now();
-    let mut looked = begun;
+    let (mut looked, mut said) = (begun, begun);
     // Each has processor time of its own, so that many files of vitals make power no rarer.
     let mut spent_s = [0.0; 2];
     let now_s = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     while lease.holds() {
+        if said.elapsed() >= SAID_AGAIN {
+            said = Instant::now();
+            facts.iter().try_for_each(print)?;
+        }
         let most_s = MOST_CPU * begun.elapsed().as_secs_f64();
         let before = cpu_s();
         if has_sensors && spent_s[0] <= most_s {
@@ -69,7 +77,8 @@ fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints a line at once, in one write, so that those of several nodes do not mix.
+/// Prints a line at once, in one write. Launchers pass on what is written, but srun at most 1024 bytes at a time: longer lines of several nodes
+/// would mix.
 fn print(line: &NodeLine) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');

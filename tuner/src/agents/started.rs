@@ -61,6 +61,8 @@ pub struct NodeAgents {
 struct Launched {
     running: Option<Running>,
     failures: u32,
+    /// How often all were started again as a node had said nothing at all.
+    unheard: u32,
     /// What the last launcher that failed has said.
     said: String,
 }
@@ -97,19 +99,31 @@ impl NodeAgents {
 
     /// A run begins: samples and looks so far are forgotten, and processes that have ended are started again.
     pub fn begin(&self) {
-        let now_s = now_s();
-        let quiet = |nodes: &[String], states: &NodeStates| {
-            let arrived = nodes.iter().filter_map(|node| states.of(node)).filter_map(|state| state.last_arrived_s());
-            arrived.into_iter().any(|arrived_s| now_s - arrived_s > QUIET_S + self.pace_s())
+        let (now_s, most_s) = (now_s(), QUIET_S + self.pace_s());
+        let [quiet, unheard] = {
+            let (states, nodes) = (self.states(), &self.command.nodes);
+            let mut arrived =
+                nodes.iter().filter_map(|node| states.of(node)).filter_map(|state| state.last_arrived_s());
+            let quiet = arrived.any(|arrived_s| now_s - arrived_s > most_s);
+            [quiet, nodes.iter().any(|node| states.of(node).is_none())]
         };
-        if quiet(&self.command.nodes, &self.states()) {
-            // That of one node was ended: all are started again.
-            let mut launched = self.launched();
+        let mut launched = self.launched();
+        let has_waited =
+            launched.running.as_ref().is_some_and(|running| running.begun.elapsed().as_secs_f64() > most_s);
+        // A node that cannot be reached at all would have the others started again and again.
+        let unheard = unheard && has_waited && launched.unheard < FAILURES;
+        if quiet || unheard {
+            // That of one node was ended, or what it said was lost: all are started again.
+            launched.unheard += u32::from(unheard);
             if let Some(running) = launched.running.take() {
-                launched.failures = failures(launched.failures, &running);
-                "a node has fallen silent".clone_into(&mut launched.said);
+                if quiet {
+                    launched.failures = failures(launched.failures, &running);
+                }
+                let said = if quiet { "a node has fallen silent" } else { "a node has said nothing" };
+                said.clone_into(&mut launched.said);
             }
         }
+        drop(launched);
         self.keep_running();
         self.states().begin();
     }

@@ -27,7 +27,17 @@ pub struct NodeReadings {
 
 /// All nodes, by their short names.
 #[derive(Debug, Default)]
-pub(super) struct NodeStates(BTreeMap<String, NodeState>);
+pub(super) struct NodeStates {
+    known: BTreeMap<String, NodeState>,
+    /// Parts of what nodes have said that they have, of which others are still to come.
+    told: BTreeMap<String, Vec<Option<NodeSensors>>>,
+}
+
+/// What can be read on a node, and what cannot.
+type NodeSensors = (SensorSet, Vec<Unreadable>);
+
+/// More parts than any node says.
+const MOST_PARTS: usize = 1000;
 
 /// A node.
 #[derive(Debug)]
@@ -64,32 +74,29 @@ impl NodeStates {
     /// Takes a line that arrives now, in seconds since 1970. What is no line of a node is left out: launchers print, too.
     pub(super) fn take(&mut self, text: &str, arrived_s: f64) {
         match serde_json::from_str(text) {
-            Ok(NodeLine::Found { node, sensors, unreadable, more }) => {
-                let state = NodeState {
-                    set: sensors,
-                    unreadable,
-                    has_more: more,
-                    samples: Vec::new(),
-                    looks: Vec::new(),
-                    arrived_s,
-                    cpu_s: 0.0,
-                    cpu_before_s: 0.0,
-                };
-                self.0.insert(short(&node).to_owned(), state);
+            Ok(NodeLine::Found { node, part, parts, sensors, unreadable, more }) => {
+                let name = short(&node);
+                if let Some((set, unreadable)) = self.whole(name, [part, parts], (sensors, unreadable)) {
+                    self.has(name, set, unreadable, more, arrived_s);
+                }
             }
             Ok(NodeLine::Sample { node, at_s, cpu_s, values }) => {
-                let Some(state) = self.0.get_mut(short(&node)) else { return };
+                let Some(state) = self.known.get_mut(short(&node)) else { return };
                 if state.samples.last().is_some_and(|last| at_s <= last.at_s) {
                     // Its clock was set back.
                     state.samples.clear();
                 }
                 state.samples.push(NodeSample { at_s, arrived_s, values });
+                if cpu_s < state.cpu_s {
+                    // Its process was started again.
+                    state.cpu_before_s = 0.0;
+                }
                 (state.cpu_s, state.arrived_s) = (cpu_s, arrived_s);
                 let set = &state.set;
                 thin(&mut state.samples, |sample| sample.has_rare_values(set));
             }
             Ok(NodeLine::Vitals { node, at_s, vitals }) => {
-                let Some(state) = self.0.get_mut(short(&node)) else { return };
+                let Some(state) = self.known.get_mut(short(&node)) else { return };
                 if state.looks.last().is_some_and(|last| at_s <= last.0) {
                     state.looks.clear();
                 }
@@ -101,9 +108,48 @@ impl NodeStates {
         }
     }
 
+    /// What a node has, once all parts of it are there.
+    fn whole(&mut self, name: &str, [part, parts]: [usize; 2], said: NodeSensors) -> Option<NodeSensors> {
+        if part >= parts || parts > MOST_PARTS {
+            return None;
+        }
+        let told = self.told.entry(name.to_owned()).or_default();
+        if told.len() != parts {
+            *told = vec![None; parts];
+        }
+        told[part] = Some(said);
+        if told.iter().any(Option::is_none) {
+            return None;
+        }
+        let (sets, unreadable): (Vec<_>, Vec<_>) = self.told.remove(name)?.into_iter().flatten().unzip();
+        let sensors = sets.iter().flat_map(SensorSet::all).cloned().collect();
+        Some((sensors, unreadable.concat()))
+    }
+
+    /// Takes what a node has. Where it says the same again, its samples stay.
+    fn has(&mut self, name: &str, set: SensorSet, unreadable: Vec<Unreadable>, has_more: bool, arrived_s: f64) {
+        let same =
+            |state: &&mut NodeState| state.set == set && state.unreadable == unreadable && state.has_more == has_more;
+        if let Some(state) = self.known.get_mut(name).filter(same) {
+            state.arrived_s = arrived_s;
+            return;
+        }
+        let state = NodeState {
+            set,
+            unreadable,
+            has_more,
+            samples: Vec::new(),
+            looks: Vec::new(),
+            arrived_s,
+            cpu_s: 0.0,
+            cpu_before_s: 0.0,
+        };
+        self.known.insert(name.to_owned(), state);
+    }
+
     /// Forgets all samples and looks but the last of each node: a run begins.
     pub(super) fn begin(&mut self) {
-        for state in self.0.values_mut() {
+        for state in self.known.values_mut() {
             let old = state.samples.len().saturating_sub(1);
             state.samples.drain(..old);
             let old = state.looks.len().saturating_sub(1);
@@ -113,7 +159,7 @@ impl NodeStates {
     }
 
     pub(super) fn of(&self, node: &str) -> Option<&NodeState> {
-        self.0.get(short(node))
+        self.known.get(short(node))
     }
 }
 
@@ -205,6 +251,38 @@ mod tests {
         let next = states.of("n1").unwrap().readings();
         assert_eq!((next.samples.times_s.len(), next.samples.watts[0][0]), (2, Some(200.0)));
         assert!((next.samples.cpu_s - 1e-5).abs() < 1e-9, "of this run alone");
+    }
+
+    #[test]
+    fn what_a_node_says_again_costs_no_samples_and_what_was_lost_comes_again() {
+        let part = |part: usize, name: &str| {
+            let split = FOUND.replace(r#""sensors""#, &format!(r#""part":{part},"parts":2,"sensors""#));
+            split.replace("package-0", name)
+        };
+        let both = |values: [f64; 2], at_s: f64| {
+            let [a, b] = values;
+            format!(
+                r#"{{"sample":{{"node":"n1","at_s":{at_s},"cpu_s":0.0,"values":[{{"joules":{a}}},{{"joules":{b}}}]}}}}"#
+            )
+        };
+        let mut states = NodeStates::default();
+        states.take(&part(0, "package-0"), 0.0);
+        states.take(&both([1.0, 2.0], 1.0), 1.0);
+        assert!(states.of("n1").is_none(), "the launcher has lost the other part");
+        states.take(&part(0, "package-0"), 10.0);
+        states.take(&part(1, "package-1"), 10.0);
+        assert_eq!(states.of("n1").unwrap().set.all().len(), 2);
+        for second in [11.0, 12.0, 13.0] {
+            states.take(&both([100.0 * second, 50.0 * second], second), second);
+        }
+        for (index, name) in ["package-0", "package-1"].into_iter().enumerate() {
+            states.take(&part(index, name), 20.0);
+        }
+        let state = states.of("n1").unwrap();
+        assert_eq!((state.readings().samples.times_s.len(), state.last_arrived_s()), (3, Some(20.0)));
+        states.take(FOUND, 30.0);
+        let state = states.of("n1").unwrap();
+        assert_eq!((state.set.all().len(), state.readings().samples.times_s.len()), (1, 0), "other sensors");
     }
 
     #[test]
