@@ -1,6 +1,7 @@
 //! The nodes of a run, one by one.
 
 use serde::{Deserialize, Serialize};
+use space::machine::Node;
 
 use super::facts::Facts;
 use crate::record::folder::RunFolder;
@@ -62,6 +63,16 @@ pub fn nodes(folder: &RunFolder, session: &Session, count: Option<usize>, facts:
     }]
 }
 
+/// Whether nodes are known to have other processors, cores or accelerators than the first: by `nodes`, or by the groups that are `described`.
+pub fn differ(nodes: &[NodeFacts], described: &[Node]) -> bool {
+    fn others<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
+        values.next().is_some_and(|first| values.any(|value| value != first))
+    }
+    others(nodes.iter().filter_map(|node| node.cpu.as_ref()))
+        || others(nodes.iter().filter_map(|node| node.cores))
+        || others(described.iter().map(|node| (node.cores, node.accelerators)))
+}
+
 /// (fastest − slowest) / fastest of the nodes' HPL rates; `None` of one node, and where they were not measured.
 pub fn spread(nodes: &[NodeFacts]) -> Option<f64> {
     let rates: Vec<f64> = nodes.iter().map(|node| node.hpl_gflops).collect::<Option<_>>()?;
@@ -113,6 +124,21 @@ mod tests {
         assert_eq!(String::from_utf8(table(&found).unwrap()).unwrap().lines().count(), 3);
         let moved = Session { hosts: vec!["n1".to_owned(), "n3".to_owned()], ..session };
         assert_eq!(nodes(&folder, &moved, Some(2), None)[1].hpl_gflops, None);
+    }
+
+    #[test]
+    fn nodes_with_other_processors_or_cores_differ() {
+        let node = |cpu: Option<&str>, cores: Option<usize>| NodeFacts {
+            cpu: cpu.map(str::to_owned),
+            cores,
+            ..NodeFacts::default()
+        };
+        assert!(!differ(&[node(Some("C"), Some(64)), node(Some("C"), Some(64)), node(None, None)], &[]));
+        assert!(differ(&[node(Some("C"), Some(64)), node(Some("D"), Some(64))], &[]));
+        assert!(differ(&[node(None, Some(64)), node(None, Some(32))], &[]));
+        let group = |cores: usize, memory_bytes: u64| Node { count: 2, cores, memory_bytes, ..Node::default() };
+        assert!(!differ(&[], &[group(64, 1), group(64, 2)]), "memory is no part of a peak");
+        assert!(differ(&[], &[group(64, 1), group(48, 1)]));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct PeakNodes<'a> {
     pub accelerators: Option<usize>,
     /// Whether accelerators held the matrix.
     pub on_accelerators: bool,
+    /// Whether they are known to have different processors, cores or accelerators.
+    pub differ: bool,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +71,7 @@ impl Peak {
     /// # Errors
     /// What is not known, and how to give it.
     pub fn new(of: &PeakNodes<'_>, site: &Site) -> Result<Self, String> {
-        let PeakNodes { count: nodes, processor, accelerators, on_accelerators } = *of;
+        let PeakNodes { count: nodes, processor, accelerators, on_accelerators, differ } = *of;
         if let Some(gflops) = site.number("peak.gflops") {
             let formula =
                 site.text("peak.formula").ok_or("in site.toml, [peak] formula = \"…\": how gflops was computed")?;
@@ -78,6 +80,9 @@ impl Peak {
         }
         if on_accelerators {
             return Err("in site.toml, [peak] gflops and formula: the matrix was on accelerators".to_owned());
+        }
+        if differ {
+            return Err("the nodes differ (nodes.csv): in site.toml, [peak] gflops and formula".to_owned());
         }
         match site.number("system.accelerators_per_node").or(accelerators.map(|count| count as f64)) {
             Some(count) if count > 0.0 => {
@@ -224,6 +229,14 @@ mod tests {
         assert!(missing("").contains("[peak] gflops"));
         assert!(missing("[system]\naccelerators_per_node = 0\n").contains("the matrix was on accelerators"));
         assert!(Peak::new(&on_accelerators, &site("[peak]\ngflops = 1e5\nformula = \"2 × MI250X\"\n")).is_ok());
+    }
+
+    #[test]
+    fn the_peak_of_unequal_nodes_is_not_that_of_this_one_times_their_number() {
+        let milan = processor("AuthenticAMD", 25, 1);
+        let unequal = PeakNodes { differ: true, ..nodes(4, &milan) };
+        assert!(Peak::new(&unequal, &Site::default()).unwrap_err().contains("the nodes differ (nodes.csv)"));
+        assert!(Peak::new(&unequal, &site("[peak]\ngflops = 1e5\nformula = \"2 × A + 2 × B\"\n")).is_ok());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Purpose;
 use super::acceptance::Accepted;
 use super::facts::Facts;
-use super::nodes::NodeFacts;
+use super::nodes::{NodeFacts, differ};
 use super::peak::{Peak, PeakNodes};
 use super::power::{Judged, Power, Statement};
 use super::repeats::{Repeats, repeats};
@@ -57,6 +57,7 @@ impl Derived {
             processor: facts.map(|facts| &facts.processor),
             accelerators: facts.and_then(|facts| facts.accelerators.as_ref()).map(Vec::len),
             on_accelerators: !scored.engine.calibrates(),
+            differ: differ(sources.nodes, &scored.session.nodes) || differ(&[], &scored.described),
         };
         Self {
             peak: Peak::new(&of, site).and_then(|peak| peak.of_score(scored.printed.rate_gflops)),
