@@ -7,7 +7,7 @@ use objectives::launcher::words;
 use serde::{Deserialize, Serialize};
 use space::KernelChoice;
 
-use super::programs::{rust_compiler, version};
+use super::programs::{one_line, rust_compiler, said};
 use crate::record::Row;
 use crate::record::sha256;
 use crate::session::engine::Engine;
@@ -57,14 +57,28 @@ pub fn compiler(engine: &Engine, row: &Row) -> Option<String> {
     if engine.is_ours() { rust_compiler(&program(engine, row)?) } else { None }
 }
 
-/// The MPI library of the run, as its launcher says it; `None` where that says nothing.
+/// The MPI library of the run, as its launcher says it; `None` where that says nothing of one, as a resource manager's does.
 pub fn mpi(engine: &Engine) -> Option<String> {
     let launcher = match engine {
         Engine::Ours => return Some("none: the ranks are threads of one process".to_owned()),
         Engine::Launched(job) => job.launcher.clone(),
         Engine::Foreign(foreign) => foreign.profile().launcher.clone(),
     };
-    version(Path::new(words(&launcher).first()?))
+    of_launcher(&said(Path::new(words(&launcher).first()?))?)
+}
+
+/// The MPI library that a launcher names in what it says of its version: Open MPI, Intel MPI, MVAPICH, or by the version of Hydra, which
+/// is that of MPICH.
+fn of_launcher(text: &str) -> Option<String> {
+    let lines = || text.lines().map(str::trim);
+    if let Some(line) =
+        lines().find(|line| ["Open MPI", "Intel(R) MPI", "MVAPICH"].iter().any(|name| line.contains(name)))
+    {
+        return Some(one_line(line));
+    }
+    let is_hydra = lines().any(|line| line.starts_with("HYDRA build details"));
+    let version = lines().find_map(|line| line.strip_prefix("Version:")).filter(|_| is_hydra)?;
+    Some(one_line(&format!("MPICH, or a library with its launcher: Hydra {}", version.trim())))
 }
 
 fn library(role: &str, path: &Path) -> Library {
@@ -91,6 +105,21 @@ fn of_ldd(text: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the launchers print for `--version`.
+    #[test]
+    fn a_launcher_is_an_mpi_library_only_where_it_names_one() {
+        let open_mpi = "mpirun (Open MPI) 4.1.6\n\nReport bugs to http://www.open-mpi.org/community/help/\n";
+        assert_eq!(of_launcher(open_mpi).as_deref(), Some("mpirun (Open MPI) 4.1.6"));
+        let intel =
+            "Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307 (id: d82b3071db)\nCopyright 2003\n";
+        assert!(of_launcher(intel).unwrap().starts_with("Intel(R) MPI Library for Linux* OS, Version 2021.9"));
+        let hydra = "HYDRA build details:\n    Version:                                 4.0\n    Release Date: 2022\n";
+        assert_eq!(of_launcher(hydra).as_deref(), Some("MPICH, or a library with its launcher: Hydra 4.0"));
+        for other in ["slurm 22.05.8\n", "commands:    \t\t0.49.0\nVersion: 3\n", "mpiexec (PALS) 1.2\n", ""] {
+            assert_eq!(of_launcher(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn the_lines_of_ldd_are_paths() {

@@ -13,11 +13,19 @@ pub(super) fn c_compiler() -> Option<String> {
 
 /// The first line that `program --version` prints; `None` where there is no such program, or it knows no such flag.
 pub(super) fn version(program: &Path) -> Option<String> {
+    said(program)?.lines().map(str::trim).find(|line| !line.is_empty()).map(one_line)
+}
+
+/// What `program --version` prints; `None` where there is no such program, or it knows no such flag.
+pub(super) fn said(program: &Path) -> Option<String> {
     let path = found(program)?;
     let output = Command::new(path).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    (output.status.success()).then(|| line.chars().filter(|c| !c.is_control()).take(200).collect())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A line without control characters, its first 200 characters.
+pub(super) fn one_line(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 /// The Rust compiler that made a program, as it is noted there.
