@@ -220,6 +220,19 @@ fn what_the_pack_says_is_what_its_files_say() {
 }
 
 #[test]
+fn a_session_at_work_is_not_called_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("run");
+    copy(run(), &folder);
+    let lock = tuner::record::folder::RunFolder::open(&folder).unwrap().lock().unwrap();
+    let output = verify(&folder);
+    assert_eq!(output.status.code(), Some(2), "{}", out(&output));
+    assert!(crate::program::err(&output).contains("a session works there"), "{}", crate::program::err(&output));
+    drop(lock);
+    assert_eq!(verify(&folder).status.code(), Some(0));
+}
+
+#[test]
 fn a_run_folder_is_verified_too() {
     let whole = verify(run());
     assert_eq!(whole.status.code(), Some(0), "{}", out(&whole));

@@ -92,7 +92,7 @@ fn written_archive(folder: &Path, manifest: &Manifest) -> anyhow::Result<PathBuf
 }
 
 /// A session without a score, or an input that cannot be used, is the user's to mend.
-fn refused(error: PackError) -> anyhow::Error {
+pub(super) fn refused(error: PackError) -> anyhow::Error {
     match error {
         PackError::Record(error) => error.into(),
         error => bad_input(error),

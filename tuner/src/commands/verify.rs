@@ -5,6 +5,7 @@ use std::io::Write;
 use objectives::real::printable;
 
 use crate::cli::pack::VerifyArgs;
+use crate::commands::pack::refused;
 use crate::exit;
 use crate::pack::verify::verify as look;
 use crate::record::decode::Decoder;
@@ -12,9 +13,9 @@ use crate::record::decode::Decoder;
 /// Verifies the folder and prints what does not hold, a line each.
 ///
 /// # Errors
-/// A folder that is neither, or a standard output that is closed.
+/// A folder that is neither, one of a session at work, or a standard output that is closed.
 pub fn verify(args: &VerifyArgs) -> anyhow::Result<u8> {
-    let checked = look(&args.folder, &Decoder::child()?)?;
+    let checked = look(&args.folder, &Decoder::child()?).map_err(refused)?;
     let mut out = std::io::stdout().lock();
     for finding in &checked.findings {
         writeln!(out, "{}", printable(&finding.to_string()))?;

@@ -14,18 +14,21 @@ use std::path::Path;
 
 pub use findings::{Checked, Finding};
 
+use super::error::PackError;
 use super::manifest;
-use crate::error::RecordError;
 use crate::record::decode::Decoder;
 use crate::record::folder::RunFolder;
 
 /// Verifies the pack or run folder at `root`; Parquet is decoded by `decoder`.
 ///
 /// # Errors
-/// [`RecordError`] for a folder that is neither.
-pub fn verify(root: &Path, decoder: &Decoder) -> Result<Checked, RecordError> {
+/// [`PackError::AtWork`] for the run folder of a session that goes on, whose files need not agree yet; [`PackError::Record`] for a folder that
+/// is neither.
+pub fn verify(root: &Path, decoder: &Decoder) -> Result<Checked, PackError> {
     if root.join(manifest::NAME).is_file() || root.join(super::folder::SUMS).is_file() {
         return Ok(packed::verify(root, decoder));
     }
-    Ok(run_folder::verify(&RunFolder::open(root)?, decoder))
+    let folder = RunFolder::open(root)?;
+    let _lock = folder.lock_shared().map_err(|_| PackError::AtWork { folder: root.to_path_buf() })?;
+    Ok(run_folder::verify(&folder, decoder))
 }
