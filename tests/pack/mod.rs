@@ -2,6 +2,7 @@
 
 mod claims;
 mod nodes;
+mod other_form;
 mod plain;
 mod power;
 mod tampered;

@@ -93,10 +93,14 @@ impl Scored {
         let described = described(&folder.machine_toml())?;
         let runs = engine.runs(program);
         let trial = folder.trial(row.trial);
-        let output = output(&trial.join(runs.results_file()), &row)?;
+        let file = trial.join(runs.results_file());
+        let output = output(&file, &row)?;
         let text = String::from_utf8_lossy(&output).into_owned();
+        if let Some(problem) = no_hpl(&engine, &text) {
+            return Err(PackError::Output { file, problem });
+        }
         let printed = printed(&text, &row).ok_or_else(|| PackError::Output {
-            file: trial.join(runs.results_file()),
+            file,
             problem: format!(
                 "no passed result line of HPL for N = {}, as journal.jsonl has it of trial {}",
                 row.n, row.trial
@@ -245,6 +249,17 @@ fn output(file: &Path, row: &Row) -> Result<Vec<u8>, PackError> {
         ));
     }
     Ok(bytes)
+}
+
+/// Why what another engine printed is no score of HPL; `None` where it may be one.
+fn no_hpl(engine: &Engine, text: &str) -> Option<String> {
+    let Engine::Foreign(foreign) = engine else { return None };
+    let name = &foreign.profile().name;
+    if foreign.profile().patterns.residual_eps.is_some() {
+        return Some(format!("engine {name} solves in mixed precision: HPL-MxP is no HPL score; tune another engine"));
+    }
+    let in_other_form = parse(text).is_empty() && !foreign.read(text).is_empty();
+    in_other_form.then(|| format!("engine {name} prints its results in another form than HPL; tune another engine"))
 }
 
 /// The result of the output that the row stands for: of several repeats the one whose rate is nearest to it.

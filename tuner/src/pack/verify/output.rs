@@ -1,5 +1,6 @@
 //! HPL.out against itself and against HPL.dat.
 
+use objectives::foreign::PrintedResult;
 use space::HplParams;
 use space::dat::HplDat;
 use space::flops::hpl_flops;
@@ -9,6 +10,7 @@ use space::params::Coded;
 use super::Checked;
 use crate::power::stamps;
 use crate::record::Row;
+use crate::session::engine::Engine;
 
 /// What to do about an output that cannot be right.
 pub(super) const ORIGINAL: &str = "take the output as the engine wrote it, from trials/NUMBER of the run folder";
@@ -186,9 +188,80 @@ pub(super) fn against_row(checked: &mut Checked, file: &str, text: &str, row: &R
     }
 }
 
+/// The results that another engine prints in a form of its own, by its profile; `None` for an output that is checked as one of HPL.
+pub(super) fn in_other_form(engine: &Engine, text: &str) -> Option<Vec<PrintedResult>> {
+    let Engine::Foreign(foreign) = engine else { return None };
+    let scales = foreign.profile().patterns.residual_eps.is_some();
+    if !scales && !parse(text).is_empty() {
+        return None;
+    }
+    let found = foreign.read(text);
+    (scales || !found.is_empty()).then_some(found)
+}
+
+/// Checks the results of an output, which is `file`, that is none of HPL: that they passed, and are those of `row` as the journal has it.
+pub(super) fn in_other_form_against_row(checked: &mut Checked, file: &str, results: &[PrintedResult], row: &Row) {
+    let trial = row.trial;
+    if results.is_empty() {
+        return checked.find(file, "no line matches the pattern of a result in engine.toml", ORIGINAL);
+    }
+    let mut wrong = |problem: String| checked.find(file, problem, ORIGINAL);
+    if results.iter().any(|result| result.passed != Some(true)) {
+        wrong("a result without a check that passed".to_owned());
+    }
+    if let Some(n) = results.iter().find_map(|result| result.n.filter(|n| *n != row.n)) {
+        wrong(format!("N = {n}, but journal.jsonl has {} of trial {trial}", row.n));
+    }
+    // Of several repeats the row has the median, which lies between them, and the largest residual.
+    let rates = || results.iter().map(|result| result.rate_gflops);
+    let (lowest, highest) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    if let Some(rate) = row.rate_gflops.filter(|rate| !(lowest..=highest).contains(rate)) {
+        wrong(format!("{lowest} to {highest} GFLOP/s, but journal.jsonl has {rate} of trial {trial}"));
+    }
+    let residual = results.iter().filter_map(|result| result.residual).fold(0.0, f64::max);
+    if let Some(known) = row.residual.filter(|known| (residual - known).abs() > 1e-6 * known.abs()) {
+        wrong(format!("a residual of {residual}, but journal.jsonl has {known} of trial {trial}"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use objectives::foreign::{Foreign, Profile, SHIPPED};
+
     use super::*;
+    use crate::record::arbitrary;
+
+    fn shipped(name: &str) -> Engine {
+        let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name).unwrap();
+        Engine::Foreign(Box::new(Foreign::new(Profile::parse(text).unwrap()).unwrap()))
+    }
+
+    #[test]
+    fn a_result_of_hpl_mxp_is_checked_by_its_profile() {
+        let line = "WR0 1000 128 1 2 0.07 9.5452e+00";
+        let mxp = text(line, "3.4e-03 ...... PASSED");
+        let results = in_other_form(&shipped("rochpl-mxp"), &mxp).unwrap();
+        let row = Row { rate_gflops: Some(9.5452), residual: Some(3.4e-3), n: 1000, ..arbitrary::row(0) };
+        let findings = |results: &[PrintedResult], row: &Row| {
+            let mut checked = Checked::default();
+            in_other_form_against_row(&mut checked, "stdout.txt", results, row);
+            checked.findings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(findings(&results, &row), [] as [&str; 0]);
+        assert!(
+            findings(&results, &Row { rate_gflops: Some(19.0), ..row.clone() })[0].contains("journal.jsonl has 19")
+        );
+        assert!(findings(&results, &Row { n: 2000, ..row.clone() })[0].contains("N = 1000"));
+        assert!(findings(&results, &Row { residual: Some(1e-3), ..row.clone() })[0].contains("a residual of"));
+        let failed = in_other_form(&shipped("rochpl-mxp"), &mxp.replace("PASSED", "FAILED")).unwrap();
+        assert!(findings(&failed, &row)[0].contains("without a check that passed"));
+        assert!(findings(&[], &row)[0].contains("no line matches"));
+        // What has the form of HPL is checked as that.
+        let hpl = text("WR11C2R4 1000 128 1 2 0.07 9.5452e+00", "3.4e-03 ...... PASSED");
+        assert_eq!(in_other_form(&shipped("netlib"), &hpl), None);
+        assert_eq!(in_other_form(&Engine::Ours, &mxp), None);
+        assert_eq!(in_other_form(&shipped("netlib"), "nothing"), None, "and is then missing");
+    }
 
     fn found(text: &str) -> Vec<String> {
         let mut checked = Checked::default();

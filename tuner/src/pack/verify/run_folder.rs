@@ -38,14 +38,20 @@ pub(super) fn verify(folder: &RunFolder, decoder: &Decoder) -> Checked {
     };
     // Nothing is started: the path of a program does not matter.
     let results = engine.runs(Path::new("hpl-tune")).results_file().to_owned();
-    trials(&mut checked, folder, &session, &rows, &results);
+    trials(&mut checked, folder, (&session, &engine), &rows, &results);
     let rows = session.split(rows).all;
     best(&mut checked, folder, &session, &rows, &results);
     checked
 }
 
 /// The output of every run that passed, where it is still there.
-fn trials(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Row], results: &str) {
+fn trials(
+    checked: &mut Checked,
+    folder: &RunFolder,
+    (session, engine): (&Session, &Engine),
+    rows: &[Row],
+    results: &str,
+) {
     let mut outputs = 0;
     for row in rows {
         let file = format!("trials/{}/{results}", row.trial);
@@ -75,6 +81,10 @@ fn trials(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[
             continue;
         }
         let text = String::from_utf8_lossy(&bytes);
+        if let Some(found) = output::in_other_form(engine, &text) {
+            output::in_other_form_against_row(checked, &file, &found, row);
+            continue;
+        }
         let own_dat = format!("trials/{}/HPL.dat", row.trial);
         let dat = plain::text(&folder.trial(row.trial).join("HPL.dat"), TEXT_BYTES);
         let irregular = dat.as_ref().err().filter(|error| error.kind() != ErrorKind::NotFound);
