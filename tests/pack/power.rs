@@ -133,3 +133,29 @@ fn gaps_are_told_and_a_changed_reading_is_found() {
     assert!(out(&verified).contains("power.json: it is not what the readings of power.csv say"), "{}", out(&verified));
     assert!(run().join("HPL.out").is_file(), "the run folder is as it was");
 }
+
+#[test]
+fn the_peak_of_a_competition_counts_the_network_or_is_missing() {
+    let home = tempfile::tempdir().unwrap();
+    let log = readings(home.path(), 0.0, false);
+    let with = |name: &str, text: String| {
+        let (site, folder) = (site(home.path(), &text), home.path().join(name));
+        let packed = pack("scc", &folder, &["--no-archive", "--site", site.to_str().unwrap(), "--power-log", &log]);
+        assert_eq!(packed.status.code(), Some(0), "{}", err(&packed));
+        let verified = verify(&folder);
+        assert_eq!(verified.status.code(), Some(0), "{}", out(&verified));
+        let sheet = read(&folder, "scc.txt");
+        sheet.lines().find(|line| line.starts_with("Peak power in watts, network included")).unwrap().to_owned()
+    };
+    let silent = SITE.replace("peak_watts = 300\n", "") + "nodes_measured = 1\n";
+    assert!(
+        with("silent", silent.clone())
+            .contains("(missing: it counts the network: in site.toml, [power] network_measured")
+    );
+    let without = with("without", silent.clone() + "network_measured = false\n");
+    assert!(without.contains("(missing: it counts the network"), "{without}");
+    let counted = with("counted", silent + "network_measured = true\n");
+    assert!(counted.ends_with(": 200.0  [the meter]"), "{counted}");
+    let given = with("given", SITE.to_owned() + "nodes_measured = 1\n");
+    assert!(given.ends_with(": 300  [site.toml]"), "{given}");
+}

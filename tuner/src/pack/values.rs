@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use space::KernelChoice;
 
+use super::Purpose;
 use super::acceptance::Accepted;
 use super::asked::asked;
 use super::facts::{Facts, libraries};
@@ -181,13 +182,19 @@ fn of_power(values: &mut KnownValues, sources: &Sources<'_>, derived: &Derived) 
         let mean = |mean: Option<f64>| scale().and_then(|scale| Ok(scale * mean.ok_or(none)?));
         let core = mean(power.core.as_ref().map(|core| core.mean_watts));
         core_watts = core.as_ref().ok().copied();
-        for key in ["power.core_watts", "power.run_watts", "power.peak_watts"] {
+        for key in ["power.core_watts", "power.run_watts"] {
             values.known.remove(key);
         }
         let watts = |watts: Result<f64, String>| watts.map(|watts| format!("{watts:.1}"));
         values.put_or("power.core_watts", watts(core), &from);
         values.put_or("power.run_watts", watts(mean(power.run.as_ref().map(|run| run.mean_watts))), &from);
-        values.put_or("power.peak_watts", watts(mean(power.peak_watts)), &from);
+        // A competition counts the network.
+        if sources.purpose != Purpose::Scc || sources.site.flag("power.network_measured") == Some(true) {
+            values.known.remove("power.peak_watts");
+            values.put_or("power.peak_watts", watts(mean(power.peak_watts)), &from);
+        } else {
+            values.missing.insert("power.peak_watts", NETWORK_HOW.to_owned());
+        }
         let coverage = power.core.as_ref().map(|core| {
             format!("{:.2} % by {} readings, one each {:.2} s", 100.0 * core.coverage(), core.values, power.interval_s)
         });
@@ -203,6 +210,9 @@ fn of_power(values: &mut KnownValues, sources: &Sources<'_>, derived: &Derived) 
     let per_watt = core_watts.filter(|watts| *watts > 0.0).map(|watts| sources.scored.printed.rate_gflops / watts);
     values.put("power.gflops_per_watt", per_watt.map(|rate| format!("{rate:.4}")), "computed");
 }
+
+/// How a peak is given that counts the network.
+const NETWORK_HOW: &str = "it counts the network: in site.toml, [power] network_measured = true where that is behind the meter, else [power] peak_watts = …";
 
 fn nodes_measured_how() -> String {
     super::site::find("power.nodes_measured").map_or(String::new(), super::site::Key::how)
