@@ -8,7 +8,7 @@ use tuner::pack::sheet;
 
 use super::power::readings;
 use super::tampered::{found, found_in, sum_up};
-use super::{SITE, edit, pack, site, verify};
+use super::{SITE, edit, intact, pack, site, verify};
 use crate::program::{err, out};
 
 /// Changes what the pack says, and makes its sheet and hashes anew, as somebody would who forges it.
@@ -118,4 +118,28 @@ fn a_verdict_that_does_not_follow_from_the_score_is_named() {
         field(value, "acceptance.verdict")["value"] = "accepted".into();
     });
     found_in(&folder, "accepted", yes, &["its verdict does not follow", "its field acceptance.verdict is accepted"]);
+}
+
+#[test]
+fn words_of_somebody_else_do_not_control_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("packed");
+    super::copy(intact(), &folder);
+    forged(|value| {
+        let missing = field(value, "run.n_half");
+        (missing["value"], missing["how"]) = (Value::Null, "\u{1b}[2Jall is well".into());
+    })(&folder);
+    let checked = super::check(&folder);
+    assert!(!out(&checked).contains('\u{1b}') && out(&checked).contains("[2Jall is well"), "{:?}", out(&checked));
+    let run = home.path().join("run");
+    super::copy(super::run(), &run);
+    let renamed = |text: &str| {
+        let session: tuner::record::session::Session = toml::from_str(text).unwrap();
+        let named = tuner::record::session::Session { name: "\u{1b}[2Jgone".to_owned(), ..session };
+        named.to_toml().unwrap()
+    };
+    edit(&run, "session.toml", renamed);
+    let packed = super::pack_of(&run, "scc", &home.path().join("of it"), &["--no-archive"]);
+    assert_eq!(packed.status.code(), Some(0), "{}", err(&packed));
+    assert!(!out(&packed).contains('\u{1b}') && out(&packed).contains("[2Jgone"), "{:?}", out(&packed));
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use objectives::real::printable;
 
 use crate::cli::pack::PackArgs;
 use crate::error::RecordError;
@@ -59,7 +60,7 @@ fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
         score.nmax,
         score.residual.map_or("not printed".to_owned(), digits),
         manifest.trial,
-        manifest.session,
+        printable(&manifest.session),
     )?;
     writeln!(out, "folder: {}", request.out.display())?;
     if with_archive {
@@ -106,7 +107,7 @@ fn check(folder: &Path) -> anyhow::Result<u8> {
     let missing = manifest.missing();
     for (field, how) in &missing {
         let word = if field.needed { "missing" } else { "not given, and not needed" };
-        writeln!(out, "{word}: {} ({}): {how}", field.label, field.key)?;
+        writeln!(out, "{word}: {} ({}): {}", field.label, field.key, printable(how))?;
     }
     let needed = missing.iter().filter(|(field, _)| field.needed).count();
     let name = manifest.purpose.name();
