@@ -120,6 +120,19 @@ fn the_archive_holds_the_folder() {
 }
 
 #[test]
+fn an_archive_that_is_there_is_not_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, archive) = (home.path().join("packed"), home.path().join("packed.tar.zst"));
+    std::fs::write(&archive, "of last year").unwrap();
+    let refused = pack("scc", &folder, &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+    assert!(err(&refused).contains("packed.tar.zst exists; choose another folder with --out"), "{}", err(&refused));
+    assert!(!folder.exists() && read(home.path(), "packed.tar.zst") == "of last year");
+    let without = pack("scc", &folder, &["--no-archive"]);
+    assert_eq!(without.status.code(), Some(0), "{}", err(&without));
+}
+
+#[test]
 fn the_script_of_a_pack_repeats_its_run() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("it's here");

@@ -49,6 +49,10 @@ fn default_out(run: &Path, purpose: &str) -> anyhow::Result<PathBuf> {
 
 fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
+    let archive = archive_of(request.out);
+    if with_archive && std::fs::symlink_metadata(&archive).is_ok() {
+        return Err(refused(PackError::Exists { path: archive }));
+    }
     let manifest = make(request, &program).map_err(refused)?;
     let mut out = std::io::stdout().lock();
     let score = &manifest.score;
@@ -64,7 +68,8 @@ fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
     )?;
     writeln!(out, "folder: {}", request.out.display())?;
     if with_archive {
-        writeln!(out, "archive: {}", written_archive(request.out, &manifest)?.display())?;
+        write_archive(&archive, request.out, &manifest)?;
+        writeln!(out, "archive: {}", archive.display())?;
     }
     if let Some(accepted) = &manifest.accepted {
         writeln!(out, "{}", accepted.words())?;
@@ -80,16 +85,19 @@ fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
     Ok(if refused { exit::CHECK_FAILED } else { exit::DONE })
 }
 
-/// Writes the archive next to the folder.
-fn written_archive(folder: &Path, manifest: &Manifest) -> anyhow::Result<PathBuf> {
+/// The archive, next to the folder.
+fn archive_of(folder: &Path) -> PathBuf {
     let mut path = folder.as_os_str().to_owned();
     path.push(".tar.zst");
-    let path = PathBuf::from(path);
+    PathBuf::from(path)
+}
+
+/// Writes the archive of the folder to `path`.
+fn write_archive(path: &Path, folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     let name = std::path::absolute(folder)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let made = manifest.made_utc.parse().map_or(0, |time: jiff::Timestamp| time.as_second().max(0).cast_unsigned());
-    let bytes = archive(folder, &name, made).map_err(RecordError::write(&path))?;
-    replace_file(&path, &bytes)?;
-    Ok(path)
+    let bytes = archive(folder, &name, made).map_err(RecordError::write(path))?;
+    Ok(replace_file(path, &bytes)?)
 }
 
 /// A session without a score, or an input that cannot be used, is the user's to mend.
