@@ -204,7 +204,10 @@ fn an_acceptance_says_yes_or_no() {
     }
     let open = home.path().join("open");
     assert_eq!(pack("acceptance", &open, &[]).status.code(), Some(0));
-    assert!(out(&check(&open)).contains("--target GFLOPS"), "{}", out(&check(&open)));
+    for key in ["target_gflops", "of_target", "verdict"] {
+        let told = format!("(acceptance.{key}): pack with --target GFLOPS");
+        assert!(out(&check(&open)).contains(&told), "'{told}' is not in: {}", out(&check(&open)));
+    }
 }
 
 #[test]

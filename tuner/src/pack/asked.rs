@@ -25,7 +25,7 @@ impl Asked {
 }
 
 /// How fields are given that have no key of their own in `site.toml`.
-const HOW: [(&str, &str); 15] = [
+const HOW: [(&str, &str); 16] = [
     ("peak.gflops", "in site.toml, [peak] clock_ghz and flops_per_cycle, or gflops with its formula"),
     ("peak.formula", "in site.toml, [peak] clock_ghz and flops_per_cycle, or gflops with its formula"),
     ("run.efficiency", "it follows from Rpeak"),
@@ -54,6 +54,7 @@ const HOW: [(&str, &str); 15] = [
     ("power.level", "measure the power of the run, and pack with --power-log FILE.csv"),
     ("power.coverage", "measure the power of the run, and pack with --power-log FILE.csv"),
     ("acceptance.target_gflops", "pack with --target GFLOPS, what was promised"),
+    ("acceptance.of_target", "pack with --target GFLOPS, what was promised"),
     ("acceptance.verdict", "pack with --target GFLOPS, what was promised"),
     (
         "acceptance.node_spread",
