@@ -5,6 +5,7 @@ mod nodes;
 mod other_form;
 mod plain;
 mod power;
+mod scripts;
 mod tampered;
 
 use std::path::{Path, PathBuf};
@@ -141,6 +142,11 @@ fn the_script_of_a_pack_repeats_its_run() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let n = space::out::parse(&read(&folder, "HPL.out"))[0].params.n;
     assert_eq!(space::out::parse(&out(&output))[0].params.n, n);
+    let certified = std::process::Command::new("sh").arg(folder.join("hpl/cert-1-hpl.run")).current_dir("/").output();
+    let certified = certified.unwrap();
+    assert_eq!(certified.status.code(), Some(0), "{}", err(&certified));
+    assert_eq!(space::out::parse(&out(&certified))[0].params.n, n);
+    assert_eq!(verify(&folder).status.code(), Some(0), "{}", out(&verify(&folder)));
 }
 
 #[test]

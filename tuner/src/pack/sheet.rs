@@ -58,6 +58,11 @@ pub fn tstamps(scored: &Scored) -> Option<String> {
     Some(line(&job.start_utc) + &line(&job.end_utc))
 }
 
+/// `cert-1-hpl.run` of a competition: `run.sh` as it runs from the folder `hpl` of the pack.
+pub fn certified_run(run_sh: &str) -> String {
+    run_sh.replacen("\"$(dirname -- \"$0\")\"", "\"$(dirname -- \"$0\")/..\"", 1)
+}
+
 /// `tunables.csv`: each tunable with its default and the value of the packed run. The default is the configuration that the session
 /// started from; it is empty where that never ran.
 ///

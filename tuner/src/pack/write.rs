@@ -4,7 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use objectives::real::RunSpec;
+use objectives::real::{RunSpec, quoted};
 
 use super::Purpose;
 use super::error::PackError;
@@ -165,7 +165,7 @@ fn of_run(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
     Ok(entries)
 }
 
-/// A script that repeats the run where the pack lies, with the command that ran as a comment.
+/// A script that repeats the run beside the pack, which stays as it is, with the command that ran as a comment.
 fn run_sh(scored: &Scored) -> Result<String, PackError> {
     let candidate = scored.row.candidate();
     // A journal from somebody else may hold anything, and a comment ends with its line.
@@ -180,18 +180,23 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
         let exports = Exports::new(&candidate, (rate, "measured"), &scored.program, None).map_err(unwritable)?;
         return Ok(exports.run_sh + &ran);
     }
-    let words = runs.command(&RunSpec::whole(&candidate), Path::new(HERE));
-    let quoted = |word: &String| word.replace(HERE, "\"$here\"");
-    let command: Vec<String> = words.iter().map(quoted).collect();
+    let words = runs.command(&RunSpec::whole(&candidate), Path::new(WORK));
+    let in_work = |word: &String| word.replace(WORK, "\"$work\"");
+    let command: Vec<String> = words.iter().map(in_work).collect();
+    let names = std::iter::once("HPL.dat").chain(scored.inputs.iter().map(|(name, _)| name.as_str()));
+    let inputs: Vec<String> = names.map(|name| format!("\"$here\"/{}", quoted([name]).concat())).collect();
+    // Beside the pack, as all nodes of the run have to see it.
     Ok(format!(
-        "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n{}{}\n{ran}",
+        "#!/bin/bash\nhere=$(CDPATH='' cd -- \"$(dirname -- \"$0\")\" && pwd) || exit 1\n\
+         work=$(mktemp -d \"$here-run-XXXXXX\") || exit 1\ncp -- {} \"$work\" || exit 1\necho \"it runs in $work\" >&2\n{}{}\n{ran}",
+        inputs.join(" "),
         settings_lines(&runs.settings_to_make(&candidate)),
         command.join(" ")
     ))
 }
 
-/// Stands for the folder of the pack in a command; no such folder is there.
-const HERE: &str = "/hpl-tune-pack-folder";
+/// Stands for the folder of the repeated run in a command; no such folder is there.
+const WORK: &str = "/hpl-tune-pack-folder";
 
 /// The record that the score is from, and what else the run left.
 fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
@@ -256,7 +261,7 @@ fn texts(scored: &Scored, manifest: &Manifest, facts: Option<&Facts>) -> Result<
         entries.push(("cert-1-configuration.txt".to_owned(), sheet::configuration(manifest).into_bytes()));
         entries.push(("hpl/cert-1-hpl.input".to_owned(), scored.dat.clone().into_bytes()));
         entries.push(("hpl/cert-1-hpl.rslts".to_owned(), scored.output.clone()));
-        entries.push(("hpl/cert-1-hpl.run".to_owned(), run_sh(scored)?.into_bytes()));
+        entries.push(("hpl/cert-1-hpl.run".to_owned(), sheet::certified_run(&run_sh(scored)?).into_bytes()));
         entries.extend(sheet::tstamps(scored).map(|text| ("hpl/cert-1-hpl.tstamps".to_owned(), text.into_bytes())));
     }
     Ok(entries)

@@ -78,7 +78,12 @@ fn texts(checked: &mut Checked, root: &Path, manifest: &Manifest) {
     ];
     if manifest.purpose == Purpose::Scc {
         texts.push(("cert-1-configuration.txt".to_owned(), sheet::configuration(manifest)));
-        for (copy, of) in [("input", "HPL.dat"), ("rslts", "HPL.out"), ("run", "run.sh")] {
+        let (copy, of) = ("hpl/cert-1-hpl.run", "run.sh");
+        let script = read(root, of).map(|script| sheet::certified_run(&String::from_utf8_lossy(&script)).into_bytes());
+        if read(root, copy) != script {
+            checked.find(copy, format!("it is not the same as {of}, but for its folder"), AGAIN);
+        }
+        for (copy, of) in [("input", "HPL.dat"), ("rslts", "HPL.out")] {
             let (copy, bytes) = (format!("hpl/cert-1-hpl.{copy}"), read(root, of));
             if read(root, &copy) != bytes {
                 checked.find(copy, format!("it is not the same as {of}"), AGAIN);
