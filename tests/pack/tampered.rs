@@ -6,7 +6,7 @@ use serde_json::Value;
 use tuner::pack::folder::{SUMS, sums};
 use tuner::record::sha256;
 
-use super::{copy, edit, intact, read, run, verify};
+use super::{copy, edit, intact, run, verify};
 use crate::program::out;
 
 /// Makes the hashes of the list fit again.
