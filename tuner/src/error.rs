@@ -43,6 +43,17 @@ pub enum RecordError {
         /// Newest version known here.
         known: u32,
     },
+    /// The file was written by an older program, and says what other rules made of its record.
+    #[error("{} has schema {found}, this program checks {known}; use the hpl-tune that wrote it, or make it again from its run folder",
+        path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Schema version found.
+        found: u64,
+        /// The version known here.
+        known: u32,
+    },
     /// Another tuner works in this folder.
     #[error("another hpl-tune{} works in {}; wait for it to end, or use another folder",
         holder.as_ref().map(|holder| format!(" ({holder})")).unwrap_or_default(), path.display())]

@@ -110,6 +110,8 @@ impl NodeAgents {
         let mut launched = self.launched();
         let has_waited =
             launched.running.as_ref().is_some_and(|running| running.begun.elapsed().as_secs_f64() > most_s);
+        // What was started again has to come up first.
+        let quiet = quiet && has_waited;
         // A node that cannot be reached at all would have the others started again and again.
         let unheard = unheard && has_waited && launched.unheard < FAILURES;
         if quiet || unheard {

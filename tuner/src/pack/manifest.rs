@@ -16,7 +16,7 @@ use crate::power::stamps::Stamps;
 use crate::record::plain::{self, TEXT_BYTES};
 
 /// Version of `pack.json`.
-pub const PACK_SCHEMA: u32 = 1;
+pub const PACK_SCHEMA: u32 = 2;
 /// Its name.
 pub const NAME: &str = "pack.json";
 
@@ -93,7 +93,7 @@ impl Manifest {
     /// Reads that of the pack in `folder`.
     ///
     /// # Errors
-    /// [`RecordError`] when it is missing, damaged, or of a newer version.
+    /// [`RecordError`] when it is missing, damaged, or of another version: what a pack says follows from the rules of its version.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(NAME);
         let json = plain::read(&path, TEXT_BYTES).map_err(RecordError::read(&path))?;
@@ -101,6 +101,9 @@ impl Manifest {
         let found = serde_json::from_slice::<crate::error::Version>(&json).map_err(damaged)?.schema_version;
         if found > u64::from(PACK_SCHEMA) {
             return Err(RecordError::Newer { path, found, known: PACK_SCHEMA });
+        }
+        if found < u64::from(PACK_SCHEMA) {
+            return Err(RecordError::Older { path, found, known: PACK_SCHEMA });
         }
         serde_json::from_slice(&json).map_err(damaged)
     }

@@ -60,7 +60,10 @@ impl Derived {
             differ: differ(sources.nodes, &scored.session.nodes) || differ(&[], &scored.described),
         };
         Self {
-            peak: Peak::new(&of, site).and_then(|peak| peak.of_score(scored.printed.rate_gflops)),
+            peak: Peak::new(&of, site).and_then(|peak| match site.number("peak.gflops") {
+                Some(_) => Ok(peak),
+                None => peak.of_score(scored.printed.rate_gflops),
+            }),
             judged: Judged::new(sources.power, &said),
             said,
             accepted: Accepted::new(scored.printed.rate_gflops, sources.target_gflops, sources.nodes),

@@ -205,6 +205,7 @@ fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
         (folder.journal(), true),
         (folder.session_toml(), true),
         (folder.machine_toml(), false),
+        (folder.nodes("json"), false),
         (folder.trials(), false),
         (folder.engine_toml(), false),
         (trial.join(RESULT), false),

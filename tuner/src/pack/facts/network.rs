@@ -99,9 +99,12 @@ pub(super) fn accelerators(system: &System) -> Option<Vec<String>> {
             ACCELERATORS.iter().any(|known| class.starts_with(known)) || (class.starts_with(display) && vendor == amd);
         is_one.then(|| Some(format!("PCI {vendor}:{}", part("device")?)))?
     };
-    let listed = system.listed(PCI).map(|names| names.iter().filter_map(device).collect::<Vec<_>>());
+    // Where the bus is seen, its classes tell accelerators from the graphics of a processor, on which AMD's driver computes, too.
+    if let Some(names) = system.listed(PCI).filter(|names| !names.is_empty()) {
+        return Some(names.iter().filter_map(device).collect());
+    }
     let driven = by_kfd(system);
-    if listed.as_ref().is_none_or(Vec::is_empty) && !driven.is_empty() { Some(driven) } else { listed }
+    if driven.is_empty() { system.listed(PCI).map(|_| Vec::new()) } else { Some(driven) }
 }
 
 /// The PCI numbers of the devices that AMD's driver computes on: nodes of its topology with SIMD units, which processors do not have.

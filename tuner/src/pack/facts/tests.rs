@@ -139,5 +139,10 @@ fn an_mi200_is_an_accelerator_although_its_class_is_that_of_a_display() {
     ];
     assert_eq!(accelerators(&driven), one);
     assert_eq!(accelerators(&[&pci("0x1002\n")[..], &driven].concat()), one, "it is counted once");
+    assert_eq!(
+        accelerators(&[&pci("0x1a03\n")[..], &driven].concat()),
+        Some(Vec::new()),
+        "the graphics of a processor"
+    );
     assert_eq!(accelerators(&[]), None, "nothing says that there is none");
 }

@@ -100,6 +100,7 @@ fn texts(checked: &mut Checked, root: &Path, manifest: &Manifest) {
 /// What follows from the record, the site file, the facts of the host and the readings of the meter.
 fn of_run(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scored, power: Option<&Power>) {
     let Some((site, facts)) = given(checked, root, scored) else { return };
+    let found = nodes::nodes(&scored.folder, &scored.session, scored.nodes(), facts.as_ref());
     let sources = Sources {
         purpose: manifest.purpose,
         scored,
@@ -108,7 +109,7 @@ fn of_run(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scor
         programs: false,
         site: &site,
         power,
-        nodes: &manifest.nodes,
+        nodes: &found,
         target_gflops: manifest.accepted.as_ref().and_then(|accepted| accepted.target_gflops),
     };
     let derived = Derived::new(&sources);
@@ -125,8 +126,6 @@ fn of_run(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scor
             checked.find(manifest::NAME, format!("its field {} is from {is}, not from {said}", field.key), AGAIN);
         }
     }
-    let hosts = |nodes: &[nodes::NodeFacts]| nodes.iter().map(|node| node.host.clone()).collect::<Vec<_>>();
-    let found = nodes::nodes(&scored.folder, &scored.session, scored.nodes(), facts.as_ref());
     let Derived { peak, judged, accepted, repeats, .. } = derived;
     let accepted = (manifest.purpose == Purpose::Acceptance).then_some(accepted);
     let judged = (manifest.purpose == Purpose::Green500).then_some(judged);
@@ -135,7 +134,7 @@ fn of_run(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scor
         (manifest.level == judged, "its level does not follow from power.csv and site.toml"),
         (manifest.accepted == accepted, "its verdict does not follow from its score, target and nodes"),
         (manifest.repeats == repeats, "its repeats are not those of record/journal.jsonl"),
-        (hosts(&manifest.nodes) == hosts(&found), "its nodes are not those of record/session.toml"),
+        (manifest.nodes == found, "its nodes are not those of record/session.toml and record/nodes.json"),
         (manifest.session == scored.session.name, "its session is not that of record/session.toml"),
         (manifest.engine == scored.row.engine, "its engine is not that of the trial in record/journal.jsonl"),
     ] {
