@@ -194,10 +194,10 @@ impl<C: Comm> RankRun<'_, C> {
         match self.candidate.engine.device {
             DeviceChoice::None => self.on_host(team, |backend| work.run(self, backend)),
             DeviceChoice::Reference => {
-                self.on_device(team, self.reference(self.order()), |backend| work.run(self, backend))
+                self.on_device(team, Ok(self.reference(self.order())), |backend| work.run(self, backend))
             }
-            DeviceChoice::Cuda => self.on_device(team, self.gpu(GpuPlatform::Cuda)?, |backend| work.run(self, backend)),
-            DeviceChoice::Hip => self.on_device(team, self.gpu(GpuPlatform::Hip)?, |backend| work.run(self, backend)),
+            DeviceChoice::Cuda => self.on_device(team, self.gpu(GpuPlatform::Cuda), |backend| work.run(self, backend)),
+            DeviceChoice::Hip => self.on_device(team, self.gpu(GpuPlatform::Hip), |backend| work.run(self, backend)),
         }
     }
 
@@ -217,11 +217,11 @@ impl<C: Comm> RankRun<'_, C> {
         Ok(GpuDevice::open(platform, self.comm.place_on_node(), ranks)?)
     }
 
-    /// Calls `work` with the local matrix on `device`.
+    /// Calls `work` with the local matrix on `device`, unless that of any rank lacks memory to be opened or to hold its part.
     fn on_device<D: Device, R>(
         &self,
         team: &mut Team<'_>,
-        device: D,
+        device: Result<D, Error>,
         work: impl FnOnce(&mut OnDevice<'_, '_, D>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (layout, coords) = (&self.plan.layout, (self.grid.row, self.grid.col));
@@ -229,7 +229,7 @@ impl<C: Comm> RankRun<'_, C> {
         let step = if DEVICE_LD_STEP.is_multiple_of(align) { DEVICE_LD_STEP } else { align };
         let (_, _, ld) = local_shape(layout, step, coords);
         let params = DeviceParams { ld, depth: self.plan.depth, fact_blocks: self.candidate.engine.fact_blocks() };
-        let made = OnDevice::new(device, self.kernels, team, layout, coords, params);
+        let made = device.and_then(|device| OnDevice::new(device, self.kernels, team, layout, coords, params));
         work(&mut self.if_all_fit(made)?)
     }
 

@@ -139,12 +139,14 @@ impl NodesView<'_> {
 
     /// What the strategy proposes besides what is under way; as trial `number` it is under way then.
     fn proposed(&self, history: &mut History, number: u64) -> Option<PlannedTrial> {
+        // In the model's seconds, which the prior's costs are.
+        let model_s = |wall_s: f64| wall_s / self.cost.usual_ratio(self.setup.extent);
         let ctx = Ctx {
             space: self.setup.domain,
             history,
             prior: self.prior,
-            budget_left_s: SHARE * self.total_s - self.used_s(),
-            budget_total_s: SHARE * self.total_s,
+            budget_left_s: model_s(SHARE * self.total_s - self.used_s()),
+            budget_total_s: model_s(SHARE * self.total_s),
             pair_cost: None,
             trial: number,
             seed: self.setup.seed,

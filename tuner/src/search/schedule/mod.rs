@@ -148,7 +148,7 @@ impl<R: Finished> View<'_, R> {
     /// What the search proposes, with `kept_s` seconds to keep for what follows it; `None` at its end, which does not come before that of the
     /// design.
     fn proposed(&self, kept_s: f64) -> Option<PlannedTrial> {
-        if let Some(plan) = self.design() {
+        if let Some(plan) = self.design().filter(|plan| self.fits(plan.expected_s + kept_s)) {
             return Some(plan);
         }
         match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {

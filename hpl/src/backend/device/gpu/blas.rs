@@ -94,7 +94,9 @@ impl GpuBlas {
         // SAFETY: returns a constant text, or null.
         let text = unsafe { constant_text((self.text.call)(status)) }.unwrap_or_default();
         let reason = format!("{name} failed: {text} ({status})");
-        Err(DeviceError { device: self.gpu.label.clone(), reason, lacks_memory: false })
+        // `CUBLAS_STATUS_ALLOC_FAILED`, `rocblas_status_memory_error`
+        let lacks_memory = status == self.gpu.driver.platform.pick(3, 5);
+        Err(DeviceError { device: self.gpu.label.clone(), reason, lacks_memory })
     }
 
     /// The next calls are queued on `stream`.
