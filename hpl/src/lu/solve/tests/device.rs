@@ -14,7 +14,7 @@ fn run_by(candidate: &Candidate, order: ExecutionOrder) -> Vec<Result<Report, Er
         let seed = order.seed.wrapping_mul(64) + comm.rank() as u64;
         let order = ExecutionOrder { seed, ..order };
         let solve = |run: &RankRun<'_, ThreadComm>, team: &mut Team<'_>| {
-            run.on_device(team, run.reference(order), |device| run.run(device))
+            run.on_device(team, Ok(run.reference(order)), |device| run.run(device))
         };
         as_rank(candidate, &comm, &[], &Builtin::best(), &(), solve)
     };
