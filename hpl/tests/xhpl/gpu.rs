@@ -259,7 +259,7 @@ fn a_call_that_fails_ends_the_run() {
         "hipMalloc:3:999",
         "hipModuleLaunchKernel:5:719",
         "hipMemcpy2DAsync:2:1",
-        "rocblas_dgemm:2:5",
+        "rocblas_dgemm:2:6",
         "hiprtcCompileProgram:1:6",
     ];
     // Where the device factors the panels.

@@ -60,7 +60,9 @@ fn a_call_that_gets_no_memory_skips_the_run() {
         (CUDA, "cuMemAlloc_v2:5:2"),
         (CUDA, "cuMemHostAlloc:2:2"),
         (CUDA, "cuEventCreate:9:2"),
+        (CUDA, "cublasCreate_v2:1:3"),
         (HIP, "hipMalloc:3:2"),
+        (HIP, "rocblas_dgemm:2:5"),
     ];
     for (platform, call) in calls {
         let folder = folder(&dat(&[(5, "2"), (6, "150 100"), (11, "2"), (12, "1")]));
