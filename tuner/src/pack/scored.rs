@@ -67,6 +67,14 @@ pub struct Scored {
     pub program: PathBuf,
 }
 
+/// What engine and guard wrote in `folder`, where it is there and can be read.
+fn left_by_run(folder: &Path) -> (Option<RunResult>, Option<GuardRecord>) {
+    // Only of regular files: a pipe of somebody else is not waited for.
+    let json = |name: &str| plain::read(&folder.join(name), TEXT_BYTES).ok();
+    let result = json(RESULT).and_then(|json| serde_json::from_slice(&json).ok());
+    (result, json(GUARD).and_then(|_| GuardRecord::read(folder).ok()))
+}
+
 impl Scored {
     /// The score of the session in the run folder at `root`; `program` is the path of `hpl-tune`.
     ///
@@ -106,9 +114,7 @@ impl Scored {
                 row.n, row.trial
             ),
         })?;
-        let [result, guard] = [RESULT, GUARD].map(|name| plain::read(&trial.join(name), TEXT_BYTES).ok());
-        let result: Option<RunResult> = result.and_then(|json| serde_json::from_slice(&json).ok());
-        let guard = guard.and_then(|_| GuardRecord::read(&trial).ok());
+        let (result, guard) = left_by_run(&trial);
         let (dat, inputs) = inputs(&runs, &row, &trial)?;
         Ok(Self {
             stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
@@ -150,9 +156,7 @@ impl Scored {
         let text = String::from_utf8_lossy(&output).into_owned();
         let printed = printed(&text, &row)
             .ok_or_else(|| wrong(format!("it has no passed result of N = {}, as journal.jsonl has it", row.n)))?;
-        let [result, guard] = [RESULT, GUARD].map(|name| plain::read(&folder.root().join(name), TEXT_BYTES).ok());
-        let result: Option<RunResult> = result.and_then(|json| serde_json::from_slice(&json).ok());
-        let guard: Option<GuardRecord> = guard.and_then(|json| serde_json::from_slice(&json).ok());
+        let (result, guard) = left_by_run(folder.root());
         Ok(Self {
             stamps: Stamps::new(guard.as_ref(), result.as_ref(), &text),
             baseline: rounds::baseline(&rows),

@@ -1,10 +1,10 @@
 use space::dims::Space;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
-use space::{KernelChoice, Unequal};
 
 use super::*;
 use crate::record::Row;
 use crate::record::arbitrary::{row, row_of, windows};
+use crate::search::schedule::tests;
 
 #[test]
 fn windows_are_brought_to_whole_runs() {
@@ -32,16 +32,7 @@ fn what_was_ended_early_has_a_limit() {
 }
 
 fn spec() -> DomainSpec {
-    DomainSpec {
-        n: 1000,
-        cores: 2,
-        memory_bytes: 1 << 30,
-        kernels: KernelChoice::Builtin,
-        ranks: None,
-        threads: None,
-        most_threads: None,
-        unequal: Unequal::default(),
-    }
+    DomainSpec { n: 1000, ..tests::spec() }
 }
 
 #[test]
