@@ -112,14 +112,6 @@ macro_rules! fields {
             self.trial
         }
 
-        fn paired_with(&self) -> Option<u64> {
-            self.paired_with
-        }
-
-        fn reference_trial(&self) -> Option<u64> {
-            self.reference_trial
-        }
-
         fn strategy(&self) -> &str {
             &self.strategy
         }
@@ -165,6 +157,14 @@ impl Finished for Row {
     fn shared(&self) -> SharedCandidate {
         let Candidate { hpl, engine } = self.candidate();
         SharedCandidate { hpl, engine: Arc::new(engine) }
+    }
+
+    fn paired_with(&self) -> Option<u64> {
+        self.paired_with
+    }
+
+    fn reference_trial(&self) -> Option<u64> {
+        self.reference_trial
     }
 
     fn pair(&self) -> Option<MeasuredPair> {

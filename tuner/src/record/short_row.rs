@@ -1,6 +1,6 @@
 //! A row without its texts: what stays in memory of a finished trial.
 //!
-//! A [`Row`] takes some 2 KB, half of them for texts that only the report shows. The journal has them. What is kept is 200 bytes, and what
+//! A [`Row`] takes some 2 KB, half of them for texts that only the report shows. The journal has them. What is kept is 100 bytes, and what
 //! many trials have in common is there once.
 
 use std::collections::HashSet;
@@ -17,10 +17,8 @@ use super::{Outcome, Row};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShortRow {
     trial: u64,
-    paired_with: Option<u64>,
-    reference_trial: Option<u64>,
     strategy: Arc<str>,
-    run: SharedCandidate,
+    run: Arc<SharedCandidate>,
     extent: Extent,
     outcome: Outcome,
     passed: bool,
@@ -28,25 +26,26 @@ pub struct ShortRow {
     budget_left_s: f64,
     rate_gflops: Option<f64>,
     estimated_rate_gflops: Option<f64>,
-    /// `None` where it was measured alone, or failed.
-    pair: Option<Box<MeasuredPair>>,
-    /// `None` where no power was read.
-    power: Option<Box<ShortPower>>,
+    /// `None` where it was measured alone, or failed, compares with no other trial, and no power was read.
+    more: Option<Box<More>>,
 }
 
-/// The powers of a [`ShortRow`].
+/// What only some trials have.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct ShortPower {
+struct More {
+    paired_with: Option<u64>,
+    reference_trial: Option<u64>,
+    pair: Option<MeasuredPair>,
     power_w: Option<f64>,
     run_power_w: Option<f64>,
     estimated_power_w: Option<f64>,
-    source: Option<Arc<str>>,
+    power_source: Option<Arc<str>>,
 }
 
 impl ShortRow {
     /// What its power was read from.
     pub fn power_source(&self) -> Option<&str> {
-        self.power.as_ref()?.source.as_deref()
+        self.more.as_ref()?.power_source.as_deref()
     }
 }
 
@@ -58,23 +57,31 @@ impl Finished for ShortRow {
     }
 
     fn shared(&self) -> SharedCandidate {
-        self.run.clone()
+        SharedCandidate::clone(&self.run)
+    }
+
+    fn paired_with(&self) -> Option<u64> {
+        self.more.as_ref()?.paired_with
+    }
+
+    fn reference_trial(&self) -> Option<u64> {
+        self.more.as_ref()?.reference_trial
     }
 
     fn pair(&self) -> Option<MeasuredPair> {
-        self.pair.as_deref().copied()
+        self.more.as_ref()?.pair
     }
 
     fn power_w(&self) -> Option<f64> {
-        self.power.as_ref()?.power_w
+        self.more.as_ref()?.power_w
     }
 
     fn run_power_w(&self) -> Option<f64> {
-        self.power.as_ref()?.run_power_w
+        self.more.as_ref()?.run_power_w
     }
 
     fn estimated_power_w(&self) -> Option<f64> {
-        self.power.as_ref()?.estimated_power_w
+        self.more.as_ref()?.estimated_power_w
     }
 
     fn is_of(&self, candidate: &Candidate) -> bool {
@@ -85,6 +92,7 @@ impl Finished for ShortRow {
 /// Makes short rows that share what they have in common.
 #[derive(Debug, Default)]
 pub struct Shortener {
+    runs: HashSet<Arc<SharedCandidate>>,
     engines: HashSet<Arc<EngineParams>>,
     words: HashSet<Arc<str>>,
 }
@@ -93,18 +101,20 @@ impl Shortener {
     /// What is kept of `row`.
     pub fn short(&mut self, row: &Row) -> ShortRow {
         let Candidate { hpl, engine } = row.candidate();
-        let power = ShortPower {
+        let run = SharedCandidate { hpl, engine: shared(&mut self.engines, Arc::new(engine)) };
+        let more = More {
+            paired_with: row.paired_with,
+            reference_trial: row.reference_trial,
+            pair: row.pair(),
             power_w: row.power_w,
             run_power_w: row.run_power_w,
             estimated_power_w: row.estimated_power_w,
-            source: row.power_source.as_deref().map(|source| shared(&mut self.words, Arc::from(source))),
+            power_source: row.power_source.as_deref().map(|source| shared(&mut self.words, Arc::from(source))),
         };
         ShortRow {
             trial: row.trial,
-            paired_with: row.paired_with,
-            reference_trial: row.reference_trial,
             strategy: shared(&mut self.words, Arc::from(row.strategy.as_str())),
-            run: SharedCandidate { hpl, engine: shared(&mut self.engines, Arc::new(engine)) },
+            run: shared(&mut self.runs, Arc::new(run)),
             extent: row.extent,
             outcome: row.outcome,
             passed: row.passed,
@@ -112,8 +122,7 @@ impl Shortener {
             budget_left_s: row.budget_left_s,
             rate_gflops: row.rate_gflops,
             estimated_rate_gflops: row.estimated_rate_gflops,
-            pair: row.pair().map(Box::new),
-            power: (power != ShortPower::default()).then(|| Box::new(power)),
+            more: (more != More::default()).then(|| Box::new(more)),
         }
     }
 }
@@ -160,8 +169,8 @@ mod tests {
     fn what_trials_have_in_common_is_there_once() {
         let mut shortener = Shortener::default();
         let rows: Vec<ShortRow> = (0..9).map(|trial| shortener.short(&row(trial))).collect();
-        assert!(rows.iter().all(|row| Arc::ptr_eq(&row.run.engine, &rows[0].run.engine)));
+        assert!(rows.iter().all(|row| Arc::ptr_eq(&row.run, &rows[0].run)));
         assert!(rows.iter().all(|row| Arc::ptr_eq(&row.strategy, &rows[0].strategy)));
-        assert!(size_of::<ShortRow>() <= 240, "{} bytes", size_of::<ShortRow>());
+        assert!(size_of::<ShortRow>() <= 96, "{} bytes", size_of::<ShortRow>());
     }
 }

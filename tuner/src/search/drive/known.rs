@@ -1,5 +1,7 @@
 //! What is known of the rows that were looked at before, so that the next look asks neither space nor model for each of them again.
 
+use std::collections::HashMap;
+
 use objectives::predict::Predictor;
 use space::Candidates;
 use space::dims::Point;
@@ -12,45 +14,37 @@ use crate::search::model::SessionModel;
 /// The points of the rows of a session and the times by its model, in the order of the rows.
 #[derive(Debug, Default)]
 pub struct KnownRows {
-    points: Vec<KnownPoint>,
+    /// Their places among the points of the space, without memory of their own: [`NO_PLACE`] where they have none.
+    places: Vec<u32>,
+    /// Points that are not among those of the space, by the row.
+    others: HashMap<usize, Point>,
     /// Seconds of factorization and back substitution.
     solve_s: Vec<f64>,
     /// [`SessionModel::learned`] of the model that says so.
     learned: usize,
 }
 
-/// The point of a row, without memory of its own where the space has it: small blocks among those of a look would keep their pages.
-#[derive(Debug)]
-enum KnownPoint {
-    None,
-    /// Its place among the points of the space.
-    At(usize),
-    Other(Box<Point>),
-}
+/// The place of what is not among the points of the space.
+const NO_PLACE: u32 = u32::MAX;
 
-impl KnownPoint {
-    fn of<R: Finished>(row: &R, domain: &dyn Candidates) -> Self {
-        let Some(point) = point_of(row, domain) else { return Self::None };
-        let points = domain.points();
-        // Mostly they are in order; those of a recorded table may not be.
-        let place = points.binary_search(&point).ok();
-        let place = place.or_else(|| points.iter().position(|of_space| *of_space == point));
-        place.map_or_else(|| Self::Other(Box::new(point)), Self::At)
-    }
-
-    fn point(&self, domain: &dyn Candidates) -> Option<Point> {
-        match self {
-            Self::None => None,
-            Self::At(place) => Some(domain.points()[*place].clone()),
-            Self::Other(point) => Some(Point::clone(point)),
-        }
-    }
+/// The place of `point` among the points of the space.
+fn place_of(point: &Point, domain: &dyn Candidates) -> Option<u32> {
+    let points = domain.points();
+    // Mostly they are in order; those of a recorded table may not be.
+    let place = points.binary_search(point).ok();
+    let place = place.or_else(|| points.iter().position(|of_space| of_space == point));
+    place.and_then(|place| u32::try_from(place).ok()).filter(|place| *place != NO_PLACE)
 }
 
 impl KnownRows {
     /// Looks at the rows that are new, and at the times of all where the model has learned since.
     pub(super) fn look<R: Finished>(&mut self, rows: &[R], domain: &dyn Candidates, model: &SessionModel<'_>) {
-        self.points.extend(rows[self.points.len()..].iter().map(|row| KnownPoint::of(row, domain)));
+        for (at, row) in rows.iter().enumerate().skip(self.places.len()) {
+            let point = point_of(row, domain);
+            let place = point.as_ref().and_then(|point| place_of(point, domain));
+            self.places.push(place.unwrap_or(NO_PLACE));
+            self.others.extend(point.filter(|_| place.is_none()).map(|point| (at, point)));
+        }
         if self.learned != model.learned() {
             self.learned = model.learned();
             self.solve_s.clear();
@@ -58,9 +52,13 @@ impl KnownRows {
         self.solve_s.extend(rows[self.solve_s.len()..].iter().map(|row| modelled_solve_s(row, &model.predictor)));
     }
 
+    fn point(&self, at: usize, domain: &dyn Candidates) -> Option<Point> {
+        domain.points().get(self.places[at] as usize).or_else(|| self.others.get(&at)).cloned()
+    }
+
     /// As [`History::from_rows`], of the rows that were looked at.
     pub(super) fn history<R: Finished>(&self, rows: &[R], domain: &dyn Candidates, objective: Objective) -> History {
-        History::at_points(rows, |at| self.points[at].point(domain), domain.spec().n, objective)
+        History::at_points(rows, |at| self.point(at, domain), domain.spec().n, objective)
     }
 
     /// As [`CostEstimate::new`], of the rows that were looked at.
@@ -84,8 +82,8 @@ mod tests {
         let points = domain.points();
         assert!(points.is_sorted());
         for place in [0, points.len() / 3, points.len() - 1] {
-            let row = row_of(0, &domain.candidate(&points[place]));
-            assert!(matches!(KnownPoint::of(&row, &domain), KnownPoint::At(at) if at == place), "{place}");
+            let point = point_of(&row_of(0, &domain.candidate(&points[place])), &domain).unwrap();
+            assert_eq!(place_of(&point, &domain), Some(place as u32));
         }
     }
 }

@@ -8,7 +8,9 @@ mod silence;
 mod together;
 mod whole;
 
-use hpl::program::freed::give_back_freed_memory;
+use std::thread;
+
+use hpl::program::freed::{give_back_freed_memory, keep_little_freed_memory};
 
 pub use self::known::KnownRows;
 use self::rival::Rival;
@@ -63,6 +65,7 @@ impl Drive<'_> {
     /// [`RecordError`] when a trial could not be recorded; everything before it is.
     pub fn run(&mut self) -> Result<SessionEnd, RecordError> {
         self.runner.progress.phase("searching");
+        keep_little_freed_memory();
         while let Some(Next { due, lead, left_s }) = self.due() {
             self.say_what_is_left(&due.plan)?;
             if let Some(lead) = lead {
@@ -124,20 +127,20 @@ impl Drive<'_> {
         self.runner.store.update_session(|session| session.left = Some(left))
     }
 
-    /// Looks at the record as it is now.
-    fn consider<T>(&self, ask: impl FnOnce(&View<'_, ShortRow>) -> T) -> T {
+    /// Looks at the record as it is now. A thread of its own does: what its matrix products and its allocations took goes with it, and
+    /// what stays of a trial does not keep their pages.
+    fn consider<T: Send>(&self, ask: impl FnOnce(&View<'_, ShortRow>) -> T + Send) -> T {
         let rows = self.runner.store.rows();
-        ask(&View {
-            setup: self.setup,
-            prior: self.model.prior.as_ref(),
-            rows,
-            interrupted: self.runner.store.interrupted().iter().find(|plan| plan.is_of_search()),
-            history: &self.known.history(rows, self.setup.domain, self.setup.objective),
-            cost: &self.known.cost(rows, &self.model.predictor),
-            lead_of_search: self.runner.store.session().lead_of_search,
-            left_s: self.runner.budget.left_s(),
-            total_s: self.runner.budget.total_s(),
-        })
+        let interrupted = self.runner.store.interrupted().iter().find(|plan| plan.is_of_search());
+        let lead_of_search = self.runner.store.session().lead_of_search;
+        let (setup, known, prior, predictor) = (self.setup, &self.known, &*self.model.prior, &self.model.predictor);
+        let (left_s, total_s) = (self.runner.budget.left_s(), self.runner.budget.total_s());
+        let look = || {
+            let history = &known.history(rows, setup.domain, setup.objective);
+            let cost = &known.cost(rows, predictor);
+            ask(&View { setup, prior, rows, history, interrupted, cost, lead_of_search, left_s, total_s })
+        };
+        thread::scope(|scope| scope.spawn(look).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 
     /// The nodes that answer no more, where the latest trial may have failed for that. What was verified stays the result.

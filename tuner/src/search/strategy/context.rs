@@ -80,7 +80,7 @@ pub struct Proposal {
 }
 
 /// A search strategy.
-pub trait Strategy {
+pub trait Strategy: Sync {
     /// Name as in `--strategy` and in the record.
     fn name(&self) -> &'static str;
 
