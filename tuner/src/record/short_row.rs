@@ -141,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::record::arbitrary::{any_row, row};
+    use crate::record::arbitrary::{any_row, row, row_of};
     use crate::record::{limited_power_w, mean_power_w};
 
     proptest! {
@@ -168,8 +168,11 @@ mod tests {
     #[test]
     fn what_trials_have_in_common_is_there_once() {
         let mut shortener = Shortener::default();
-        let rows: Vec<ShortRow> = (0..9).map(|trial| shortener.short(&row(trial))).collect();
+        let candidate = row(0).candidate();
+        let rows: Vec<ShortRow> = (0..9).map(|trial| shortener.short(&row_of(trial, &candidate))).collect();
         assert!(rows.iter().all(|row| Arc::ptr_eq(&row.run, &rows[0].run)));
+        let other = shortener.short(&row(1));
+        assert!(other.run.hpl != rows[0].run.hpl && Arc::ptr_eq(&other.run.engine, &rows[0].run.engine));
         assert!(rows.iter().all(|row| Arc::ptr_eq(&row.strategy, &rows[0].strategy)));
         assert!(size_of::<ShortRow>() <= 96, "{} bytes", size_of::<ShortRow>());
     }
