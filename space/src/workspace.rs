@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::{largest_of, required_bytes};
+use crate::order::{largest_of, required_bytes, required_bytes_of_processes};
 
 /// Most columns that our engine updates at once on a device which factors the panels of one process.
 pub const DEVICE_PART_COLS: usize = 16_384;
@@ -26,6 +26,9 @@ pub enum Workspace {
     /// As HPL: [`required_bytes`].
     #[default]
     Hpl,
+    /// As our engine where each rank is a process: [`required_bytes_of_processes`]. Profiles of other engines cannot say it.
+    #[serde(skip)]
+    OurProcesses,
     /// As our engine on devices, one for each rank.
     OurDevice,
 }
@@ -53,6 +56,7 @@ impl Workspace {
         let RunShape { n, p, q, nb, depth, .. } = shape;
         match self {
             Self::Hpl => required_bytes(n, p, q, nb, depth),
+            Self::OurProcesses => required_bytes_of_processes(n, p, q, nb, depth),
             Self::OurDevice => {
                 let each = device_words(shape).saturating_mul(8).saturating_add(u128::from(DEVICE_LISTS_BYTES));
                 u64::try_from(each.saturating_mul((p * q) as u128)).unwrap_or(u64::MAX)

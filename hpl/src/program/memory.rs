@@ -88,7 +88,7 @@ impl FreeMemory {
     fn usable_bytes(&self, hpl: &HplParams, weights: &Weights) -> u64 {
         let Self::Nodes(nodes) = self else { return self.bytes() };
         // What is larger than all memory has the parts of the largest that is not: its blocks may be too many to list.
-        let n = if needed_bytes(hpl) > self.bytes() { self.most_n(hpl) } else { hpl.n };
+        let n = if self.needed_bytes(hpl) > self.bytes() { self.most_n(hpl).min(hpl.n) } else { hpl.n };
         let (ld, cols) = local_shapes(&HplParams { n, ..*hpl }, weights);
         let sum = |lens: &[usize]| lens.iter().map(|&len| len as f64).sum::<f64>();
         let all = sum(&ld) * sum(&cols);
@@ -100,7 +100,15 @@ impl FreeMemory {
         nodes.iter().map(full).fold(self.bytes() as f64, f64::min) as u64
     }
 
-    /// The largest order, a multiple of NB, that fits if the nodes are filled evenly.
+    /// Memory that a run takes, all ranks together.
+    fn needed_bytes(&self, &HplParams { n, nb, p, q, depth, .. }: &HplParams) -> u64 {
+        match self {
+            Self::OneProcess(_) => order::required_bytes(n, p, q, nb, depth),
+            Self::Nodes(_) => order::required_bytes_of_processes(n, p, q, nb, depth),
+        }
+    }
+
+    /// The largest order, a multiple of NB, that fits one process; no larger one fits the nodes.
     fn most_n(&self, &HplParams { p, q, nb, depth, .. }: &HplParams) -> usize {
         order::largest_n(self.bytes(), p, q, nb, depth)
     }
@@ -113,7 +121,7 @@ impl FreeMemory {
         }
         let fits = |blocks: usize| {
             let hpl = HplParams { n: blocks * hpl.nb, ..*hpl };
-            needed_bytes(&hpl) <= self.usable_bytes(&hpl, weights)
+            self.needed_bytes(&hpl) <= self.usable_bytes(&hpl, weights)
         };
         // `low` blocks fit, `high` do not.
         let (mut low, mut high) = (0, (most / hpl.nb + 1).min(hpl.n.div_ceil(hpl.nb)));
@@ -134,7 +142,7 @@ pub(super) fn check_memory(Candidate { hpl, engine }: &Candidate, free: &FreeMem
         return Ok(());
     }
     let &HplParams { n, nb, p, q, align, .. } = hpl;
-    let (needed_bytes, free_bytes) = (needed_bytes(hpl), free.usable_bytes(hpl, &engine.weights));
+    let (needed_bytes, free_bytes) = (free.needed_bytes(hpl), free.usable_bytes(hpl, &engine.weights));
     if needed_bytes <= free_bytes {
         let padded_bytes = padded_bytes(hpl);
         return if padded_bytes <= free_bytes {
@@ -145,11 +153,6 @@ pub(super) fn check_memory(Candidate { hpl, engine }: &Candidate, free: &FreeMem
     }
     let largest_n = free.largest_n(hpl, &engine.weights);
     Err(RunError::TooLarge { n, p, q, nb, needed_bytes, free_bytes, largest_n })
-}
-
-/// Memory that a run takes, all ranks together.
-fn needed_bytes(&HplParams { n, nb, p, q, depth, .. }: &HplParams) -> u64 {
-    order::required_bytes(n, p, q, nb, depth)
 }
 
 /// Memory of [A | b] on all ranks, the local rows of each column rounded up to ALIGN.
@@ -217,12 +220,23 @@ mod tests {
     fn few_blocks_are_not_in_equal_parts() {
         // Of 10001 columns rank 0 has 4000.
         let uneven = candidate(10_000, 2000, (1, 4), &[]);
-        let needed = needed_bytes(&uneven.hpl);
+        let needed = nodes(&[0], 4).needed_bytes(&uneven.hpl);
         named(&uneven, &nodes(&[needed / 10 * 3; 4], 1));
         check_memory(&uneven, &nodes(&[needed / 10 * 4 + needed / 100; 4], 1)).unwrap();
         // Ranks of one node share its memory.
         check_memory(&uneven, &nodes(&[needed + needed / 1000], 4)).unwrap();
         named(&uneven, &nodes(&[needed - needed / 1000], 4));
+    }
+
+    /// What it receives is no memory for what it sends.
+    #[test]
+    fn a_process_needs_memory_for_messages_of_its_own() {
+        let run = candidate(20_000, 256, (4, 4), &[]);
+        let needed = FreeMemory::OneProcess(0).needed_bytes(&run.hpl);
+        check_memory(&run, &FreeMemory::OneProcess(needed)).unwrap();
+        let largest_n = named(&run, &nodes(&[needed], 16));
+        assert!((18_000..20_000).contains(&largest_n), "{largest_n}");
+        check_memory(&run, &nodes(&[needed + needed / 7], 16)).unwrap();
     }
 
     #[test]

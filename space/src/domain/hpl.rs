@@ -9,8 +9,6 @@ use super::usual::{default_candidate, engine};
 use super::values::{DETAILS, Values};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
 use crate::dims::{Dim, Point, Space, enumerate, exceeds};
-use crate::order::required_bytes;
-use crate::workspace::Workspace;
 use crate::{Candidate, EngineParams, HplParams, Share, Weights};
 
 /// One level of each dimension, in the order of [`Values::dims`].
@@ -85,7 +83,7 @@ impl HplDomain {
             if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
                 domain.points = points;
                 return if domain.points.is_empty() {
-                    Err(emptied(spec, &domain.values, (Workspace::Hpl, false)))
+                    Err(emptied(spec, &domain.values, (spec.workspace(), false)))
                 } else {
                     Ok(domain)
                 };
@@ -191,8 +189,7 @@ impl HplDomain {
     }
 
     fn is_valid(&self, hpl: &HplParams) -> bool {
-        let needed = required_bytes(hpl.n, hpl.p, hpl.q, hpl.nb, hpl.depth);
-        hpl.nbmin <= hpl.nb && needed <= self.spec.memory_bytes
+        hpl.nbmin <= hpl.nb && self.spec.needed_bytes(hpl) <= self.spec.memory_bytes
     }
 
     fn is_canonical(&self, levels: &[u16]) -> bool {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dims::{Point, Space};
-use crate::workspace::Workspace;
-use crate::{Candidate, KernelChoice, Unequal};
+use crate::workspace::{RunShape, Workspace};
+use crate::{Candidate, HplParams, KernelChoice, Unequal};
 
 /// The specification of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,13 +21,23 @@ pub struct DomainSpec {
     pub ranks: Option<usize>,
     /// Threads of each rank of all candidates; `None` for the cores over the ranks.
     pub threads: Option<usize>,
-    /// Maximum threads of a rank, which are on one node; `None` for all cores.
+    /// Maximum threads of a rank where each rank is a process on one node; `None` where ranks are threads of one process, for all cores.
     pub most_threads: Option<usize>,
     /// Speeds and kernels of the ranks; if they differ, `ranks` is their number.
     pub unequal: Unequal,
 }
 
 impl DomainSpec {
+    /// Memory that a run takes, all ranks together, in bytes.
+    pub(super) fn needed_bytes(&self, &HplParams { n, p, q, nb, depth, .. }: &HplParams) -> u64 {
+        self.workspace().bytes(RunShape { n, p, q, nb, depth, device_factors: false })
+    }
+
+    /// What runs keep beside their matrix.
+    pub fn workspace(&self) -> Workspace {
+        if self.most_threads.is_some() { Workspace::OurProcesses } else { Workspace::Hpl }
+    }
+
     /// Whether the cores are those of several nodes.
     pub(super) fn has_nodes(&self) -> bool {
         self.most_threads.is_some_and(|most| most < self.cores)

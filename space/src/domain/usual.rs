@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::grids::squarest;
 use super::spec::DomainSpec;
 use crate::candidate::EngineProfile;
-use crate::order::required_bytes;
+use crate::workspace::{RunShape, Workspace};
 use crate::{Candidate, EngineParams, HplParams, Share};
 
 /// The candidate that users start from: one rank per core, the grid as square as possible with P ≤ Q, all else
@@ -63,14 +63,19 @@ impl Expert {
         Candidate { hpl, engine }.canonical(profile)
     }
 
-    /// The same if it can run and differs from the default.
+    /// The same if it can run in `memory_bytes`, of which it takes what `workspace` says, and differs from the default.
     ///
     /// # Errors
     /// Why not, as a clause.
-    pub fn checked(self, default: &Candidate, memory_bytes: u64, profile: EngineProfile) -> Result<Self, String> {
+    pub fn checked(
+        self,
+        default: &Candidate,
+        (memory_bytes, workspace): (u64, Workspace),
+        profile: EngineProfile,
+    ) -> Result<Self, String> {
         let candidate = self.candidate(default, profile);
         let HplParams { n, p, q, nb, depth, .. } = candidate.hpl;
-        if required_bytes(n, p, q, nb, depth) > memory_bytes {
+        if workspace.bytes(RunShape { n, p, q, nb, depth, device_factors: false }) > memory_bytes {
             return Err(format!("the expert's configuration (NB {nb}, {p}×{q}) does not fit the memory"));
         }
         if candidate == default.canonical(profile) {

@@ -15,9 +15,8 @@ use super::limits::Limits;
 use super::spec::{Candidates, DomainSpec, MAX_POINTS};
 use crate::candidate::canonical_weights;
 use crate::dims::{Dim, DimKind, Level, Point, Space};
-use crate::order::required_bytes;
 use crate::unequal::ALIKE;
-use crate::{Candidate, HplParams, Pmap, Share, Weights, deal};
+use crate::{Candidate, Pmap, Share, Weights, deal};
 
 /// Steps of the log-ratio around the measured one, of one class of slower ranks and of each of two.
 const AROUND: [&[f64]; 2] = [&[-0.16, -0.08, -0.04, 0.0, 0.04, 0.08, 0.16], &[-0.08, 0.0, 0.08]];
@@ -146,10 +145,8 @@ impl WeightedDomain {
             sum if sum > 0.0 => shares.len() as f64 / sum,
             _ => 1.0,
         };
-        let HplParams { n, p, q, nb, depth, .. } = candidate.hpl;
         let more = most(&combination.weights.rows) * most(&combination.weights.columns);
-        spec.unequal.node_cores.is_none()
-            || required_bytes(n, p, q, nb, depth) as f64 * more <= spec.memory_bytes as f64
+        spec.unequal.node_cores.is_none() || spec.needed_bytes(&candidate.hpl) as f64 * more <= spec.memory_bytes as f64
     }
 
     /// All combinations on the grid of `candidate`. Those that deal the same blocks are represented by equal weights if

@@ -12,6 +12,7 @@ use space::domain::{
     required_bytes, squarest,
 };
 use space::draw;
+use space::workspace::Workspace;
 use space::{Candidate, Candidates, KernelChoice, Unequal};
 
 fn spec(n: usize, cores: usize) -> DomainSpec {
@@ -391,11 +392,25 @@ fn an_expert_has_a_rank_for_each_cache_and_the_vendors_nb() {
     let fixed = of(&DomainSpec { threads: Some(1), ..spec(8000, 16) }, 8).unwrap();
     assert_eq!((fixed.ranks, fixed.threads), (16, 1));
     assert!(of(&spec(8000, 12), 8).unwrap_err().contains("12 cores") && of(&spec16, 0).is_err());
-    let checked = |expert: Expert, memory| expert.checked(&default, memory, EngineProfile::Ours);
+    let checked = |expert: Expert, memory| expert.checked(&default, (memory, Workspace::Hpl), EngineProfile::Ours);
     assert_eq!(checked(expert, 1 << 40), Ok(expert));
     assert!(checked(expert, 1 << 20).unwrap_err().contains("memory"));
     let same = Expert { ranks: 16, threads: 1, nb: 128 };
     assert!(checked(same, 1 << 40).unwrap_err().contains("is the default"));
+}
+
+#[test]
+fn ranks_that_are_processes_leave_memory_for_their_messages() {
+    let memory_bytes = required_bytes(20_000, 4, 4, 256, 1);
+    let has = |most_threads| {
+        let spec = DomainSpec { most_threads, memory_bytes, ..spec(20_000, 16) };
+        let domain = HplDomain::new(&spec).unwrap();
+        let all = domain.points().iter().map(|point| domain.candidate(point).hpl);
+        let on_grid: Vec<_> = all.filter(|hpl| (hpl.p, hpl.q) == (4, 4)).collect();
+        assert!(on_grid.iter().all(|hpl| spec.workspace() != Workspace::OurProcesses || hpl.nb < 256));
+        on_grid.iter().any(|hpl| (hpl.nb, hpl.depth) == (256, 1))
+    };
+    assert!(has(None) && !has(Some(16)));
 }
 
 #[test]

@@ -16,9 +16,7 @@ use objectives::real::RealRuns;
 use space::Candidate;
 use space::KernelChoice;
 use space::candidate::EngineProfile;
-use space::domain::{
-    DomainError, DomainSpec, Expert, ForeignDomain, LimitError, Limits, default_candidate, largest_n, squarest,
-};
+use space::domain::{DomainError, DomainSpec, Expert, ForeignDomain, LimitError, Limits, default_candidate, squarest};
 use space::machine::Machine;
 use space::nearest::hint;
 use space::workspace::{RunShape, Workspace};
@@ -233,13 +231,15 @@ impl Engine {
     pub fn largest_order(&self, memory_bytes: u64, ranks: usize) -> usize {
         let (p, q) = squarest(ranks);
         let most = self.largest_nb();
+        let shape = RunShape { n: 0, p, q, nb: most, depth: 1, device_factors: false };
         let profile = match self {
             Self::Foreign(foreign) if foreign.profile().workspace == Workspace::OurDevice => foreign.profile(),
-            _ => return largest_n(memory_bytes, p, q, most, 1),
+            Self::Launched(_) => return Workspace::OurProcesses.largest_n(memory_bytes, most, shape),
+            Self::Ours | Self::Foreign(_) => return Workspace::Hpl.largest_n(memory_bytes, most, shape),
         };
         let device_factors = profile.obeyed().usually_factors();
         let with = |nb: usize| {
-            let shape = RunShape { n: 0, p, q, nb, depth: 1, device_factors };
+            let shape = RunShape { nb, device_factors, ..shape };
             profile.workspace.largest_n(memory_bytes, ROUND_TO, shape)
         };
         let (any, usual) = (with(most), with(profile.usual_nb.unwrap_or(most)));
@@ -294,9 +294,9 @@ impl Engine {
         }
     }
 
-    /// `spec` with the threads that a rank has on one node.
+    /// `spec` with the threads that a rank has at most where it is a process, on one node.
     fn on_nodes(&self, spec: &DomainSpec) -> DomainSpec {
-        let most_threads = self.mpi_job().and_then(|job| job.most_threads);
+        let most_threads = self.mpi_job().map(|job| job.most_threads.unwrap_or(spec.cores));
         DomainSpec { most_threads, ..spec.clone() }
     }
 
@@ -313,9 +313,10 @@ impl Engine {
         cpu: Option<&str>,
     ) -> Result<Expert, String> {
         let sharing = facts.cores_sharing.ok_or("caches and sockets have unequally many cores");
-        let (rule, profile) = match self {
+        let (rule, workspace, profile) = match self {
             Self::Ours | Self::Launched(_) => {
-                (Expert::new(&self.on_nodes(spec), sharing?, facts.advised_nb()?)?, EngineProfile::Ours)
+                let spec = self.on_nodes(spec);
+                (Expert::new(&spec, sharing?, facts.advised_nb()?)?, spec.workspace(), EngineProfile::Ours)
             }
             Self::Foreign(_) if !self.calibrates() => {
                 return Err("the rule of thumb is for processors, here accelerators hold the matrix".to_owned());
@@ -330,10 +331,11 @@ impl Engine {
                 let nb = if obeys.iter().any(|name| name == "nb") { nearest } else { default.hpl.nb };
                 let fixed = spec.threads.or((!threads).then_some(1));
                 let sharing = sharing?.min(most_threads.unwrap_or(usize::MAX));
-                (Expert::new(&DomainSpec { threads: fixed, ..spec.clone() }, sharing, nb)?, EngineProfile::Netlib)
+                let rule = Expert::new(&DomainSpec { threads: fixed, ..spec.clone() }, sharing, nb)?;
+                (rule, foreign.profile().workspace, EngineProfile::Netlib)
             }
         };
-        rule.checked(default, spec.memory_bytes, profile)
+        rule.checked(default, (spec.memory_bytes, workspace), profile)
     }
 
     /// The limits that `text`, in the format of `space.toml`, sets for its dimensions.

@@ -99,7 +99,27 @@ fn n_fills_the_memory_of_gpus() {
     let eight = cuda.largest_order(8 * one, 8);
     assert!((270_000..280_000).contains(&eight), "{eight}");
     let rochpl = Engine::chosen(Some("rochpl"), None, None).unwrap();
-    assert_eq!(rochpl.largest_order(one, 1), largest_n(one, 1, 1, rochpl.largest_nb(), 1));
+    assert_eq!(rochpl.largest_order(one, 1), space::domain::largest_n(one, 1, 1, rochpl.largest_nb(), 1));
+}
+
+/// Every candidate at the largest N passes the check of its run.
+#[test]
+fn processes_have_memory_for_their_messages_at_the_largest_n() {
+    let job = MpiJob::new("mpirun -n {np}", "xhpl".into());
+    let (threads, processes) = (Engine::Ours, Engine::Launched(job));
+    let memory_bytes = 64 << 30;
+    let [one, other] = [&threads, &processes].map(|engine| engine.largest_order(memory_bytes, 16));
+    assert!(other < one && other > one * 9 / 10, "{other} of {one}");
+    let facts = hpl::machine::host::facts();
+    let spec = |n| DomainSpec { cores: 16, memory_bytes, ranks: Some(16), threads: None, ..facts.domain_spec(n) };
+    let fits = |c: &Candidate| {
+        let space::HplParams { n, p, q, nb, depth, .. } = c.hpl;
+        space::order::required_bytes_of_processes(n, p, q, nb, depth) <= memory_bytes
+    };
+    let (domain, usual) = processes.domain(&spec(other)).unwrap();
+    assert!(fits(&usual) && domain.points().iter().all(|point| fits(&domain.candidate(point))));
+    let (domain, _) = threads.domain(&spec(one)).unwrap();
+    assert!(domain.points().iter().any(|point| !fits(&domain.candidate(point))));
 }
 
 #[test]
