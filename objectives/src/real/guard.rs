@@ -246,9 +246,14 @@ impl GuardedCommand {
                     return EndedBy::Asked;
                 }
             }
-            for capture in &mut self.output {
-                capture.pump();
-            }
+            self.read_output();
+        }
+    }
+
+    /// Reads what the run has printed since the last call, up to a buffer full of each stream.
+    fn read_output(&mut self) {
+        for capture in &mut self.output {
+            capture.pump();
         }
     }
 
@@ -278,8 +283,12 @@ impl GuardedCommand {
 
     /// Ends and reaps all descendants; returns those that are still running.
     fn end(&mut self, grace: Duration) -> Vec<Pid> {
-        // Exact because of the subreaper: while any descendant is alive, the guard has a child.
-        end_all(grace, descendants, || self.has_ended() && no_child_left())
+        end_all(grace, descendants, || {
+            // What is asked to end may print more before it does than a pipe holds.
+            self.read_output();
+            // Exact because of the subreaper: while any descendant is alive, the guard has a child.
+            self.has_ended() && no_child_left()
+        })
     }
 
     /// Completes the output files; returns the error, if any.
