@@ -86,10 +86,39 @@ fn all() -> impl Iterator<Item = i32> {
 
 /// Parent id of a process, with whether it is a zombie; `None` when it has ended.
 fn parent_of(pid: i32) -> Option<(i32, bool)> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parent_in(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The same from its `stat`, of which proc_pid_stat(5) names the fields.
+fn parent_in(stat: &[u8]) -> Option<(i32, bool)> {
     // The second field is the program's name in brackets, which may hold anything.
     let end_of_name = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?.split_ascii_whitespace();
-    let state = fields.next()?;
-    Some((fields.next()?.parse().ok()?, state == "Z" || state == "X"))
+    let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
+    // Field 20. A process shows the state of its first thread, which may have ended before the others.
+    let threads: usize = fields.nth(15).and_then(|threads| threads.parse().ok()).unwrap_or(1);
+    Some((parent, ["Z", "X"].contains(&state) && threads <= 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One whose first thread had ended was taken for a zombie, and its other threads went on after the run.
+    #[test]
+    fn a_process_is_a_zombie_once_none_of_its_threads_runs() {
+        let of = |state: &str, threads: usize| {
+            let stat = format!("7 (a) Z 1 (b) {state} 42 7 7 0 -1 4 0 0 0 0 5 5 0 0 20 0 {threads} 0 100 0 0\n");
+            parent_in(stat.as_bytes())
+        };
+        assert_eq!([of("S", 1), of("R", 9)], [Some((42, false)); 2]);
+        assert_eq!([of("Z", 1), of("X", 0)], [Some((42, true)); 2]);
+        assert_eq!(of("Z", 3), Some((42, false)));
+        assert_eq!([parent_in(b"7 (a) Z 42"), parent_in(b"7 (a)"), parent_in(b"")], [Some((42, true)), None, None]);
+    }
+
+    #[test]
+    fn this_process_is_the_child_of_its_parent() {
+        assert_eq!(parent_of(Pid::this().as_raw()), Some((Pid::parent().as_raw(), false)));
+    }
 }
