@@ -1,12 +1,22 @@
 //! Commands that answer soon: those of Slurm, and children that look at what may crash or hang.
 
-use std::process::{Command, Stdio};
+use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Time limit of a command.
 const ANSWERS: Duration = Duration::from_secs(10);
 
-/// The short output of a command; `None` if the command does not exist, fails or takes more than ten seconds.
+/// How often a command is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Time in which all that a child has printed is read after its end.
+const REST: Duration = Duration::from_secs(1);
+
+/// The output of a command; `None` if the command does not exist, fails or takes more than ten seconds.
 pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     answer(Command::new(program).args(arguments))
 }
@@ -19,16 +29,97 @@ pub fn answer(command: &mut Command) -> Option<String> {
 /// The same of a command that may take so long.
 pub fn answer_within(command: &mut Command, limit: Duration) -> Option<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let mut output = ChildOutput::of(&mut child);
     let started = Instant::now();
-    // The output is short: it fits into the pipe.
-    while child.try_wait().ok()?.is_none() {
-        if started.elapsed() > limit {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if started.elapsed() <= limit => {
+                output.wait(LOOK);
+            }
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
         }
-        std::thread::sleep(Duration::from_millis(20));
+    };
+    status.success().then(|| String::from_utf8(output.rest()).ok())?
+}
+
+/// What a child prints, read while it runs: a pipe holds little, and a process that outlives the child may keep it open.
+#[derive(Debug)]
+pub struct ChildOutput {
+    /// `None` once the output has ended.
+    pipe: Option<ChildStdout>,
+    bytes: Vec<u8>,
+}
+
+impl ChildOutput {
+    /// The standard output of `child`, which is piped.
+    pub fn of(child: &mut Child) -> Self {
+        Self { pipe: child.stdout.take(), bytes: Vec::new() }
     }
-    let output = child.wait_with_output().ok()?;
-    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+
+    /// Waits for more output for at most `time`, and reads it; whether there was any.
+    pub fn wait(&mut self, time: Duration) -> bool {
+        let Some(pipe) = &mut self.pipe else {
+            std::thread::sleep(time);
+            return false;
+        };
+        let mut ready = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+        if !matches!(poll(&mut ready, timeout), Ok(1..)) {
+            return false;
+        }
+        let mut buffer = [0; 16 * 1024];
+        match pipe.read(&mut buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => true,
+            Ok(0) | Err(_) => {
+                self.pipe = None;
+                false
+            }
+            Ok(count) => {
+                self.bytes.extend(&buffer[..count]);
+                true
+            }
+        }
+    }
+
+    /// All that was printed by the child, which has ended.
+    pub fn rest(mut self) -> Vec<u8> {
+        let begun = Instant::now();
+        while begun.elapsed() < REST && self.wait(Duration::ZERO) {}
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> Option<String> {
+        answer_within(Command::new("sh").args(["-c", script]), limit)
+    }
+
+    /// What was left kept the pipe open, and the answer was waited for until it ended.
+    #[test]
+    fn a_command_that_leaves_a_process_has_answered() {
+        let begun = Instant::now();
+        assert_eq!(shell("sleep 11 & echo here", ANSWERS).as_deref(), Some("here\n"));
+        assert!(begun.elapsed() < ANSWERS, "{:?}", begun.elapsed());
+    }
+
+    /// A command with more to say than a pipe holds was ended at the limit.
+    #[test]
+    fn answers_may_be_long() {
+        assert_eq!(shell("head -c 300000 /dev/zero", ANSWERS).map(|text| text.len()), Some(300_000));
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_or_fails_has_no_answer() {
+        assert_eq!(shell("echo here; exec sleep 30", Duration::from_millis(50)), None);
+        assert_eq!(shell("exec >&-; exec sleep 30", Duration::from_millis(50)), None);
+        assert_eq!(shell("echo here; exit 1", ANSWERS), None);
+    }
 }

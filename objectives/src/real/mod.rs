@@ -35,7 +35,7 @@ pub mod slurm;
 mod verdict;
 mod words;
 
-pub use answer::{answer, answer_within, output_of};
+pub use answer::{ChildOutput, answer, answer_within, output_of};
 pub use pair_rule::{Grids, PairRule};
 pub use run_spec::{Extent, RunSpec};
 

@@ -10,14 +10,13 @@ use std::ffi::OsString;
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::launcher::MpiJob;
-use objectives::real::{guard, quoted, slurm, telling_lines};
+use objectives::real::{ChildOutput, guard, quoted, slurm, telling_lines};
 use space::Candidate;
 
 use crate::exit::bad_input;
@@ -88,11 +87,7 @@ pub(crate) fn answer(
 
 /// What a job prints until it ends, or why it does not; `way_out` of one that is not done within `limit`.
 fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, String> {
-    let mut pipe = child.stdout.take().ok_or("no pipe")?;
-    let reader = thread::spawn(move || {
-        let mut said = Vec::new();
-        pipe.read_to_end(&mut said).map(|_| said)
-    });
+    let mut output = ChildOutput::of(&mut child);
     let started = Instant::now();
     let mut asked = None;
     let status = loop {
@@ -106,7 +101,9 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
                 asked = Some(Instant::now());
             }
             Some(asked) if asked.elapsed() > LAST_WORDS => child.kill().map_err(|error| error.to_string())?,
-            _ => thread::sleep(LOOK),
+            _ => {
+                output.wait(LOOK);
+            }
         }
     };
     if asked.is_some() {
@@ -115,13 +112,28 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
     if !status.success() {
         return Err(status.to_string());
     }
-    let said = reader.join().map_err(|_| "its output could not be read".to_owned())?;
-    said.map_err(|error| format!("its output could not be read: {error}"))
+    Ok(output.rest())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    /// A process that a launcher left in the background kept the answer of its job back.
+    #[test]
+    fn a_job_has_answered_when_its_launcher_has_ended() {
+        let said = |script: &str| {
+            let mut shell = Command::new("sh");
+            within(shell.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap(), LAST_WORDS, "wait")
+        };
+        let begun = Instant::now();
+        assert_eq!(said("sleep 11 2>&- & echo here"), Ok(b"here\n".to_vec()));
+        assert!(begun.elapsed() < LAST_WORDS, "{:?}", begun.elapsed());
+        assert_eq!(said("head -c 300000 /dev/zero").map(|said| said.len()), Ok(300_000));
+        assert_eq!(said("echo here; exit 3"), Err("exit status: 3".to_owned()));
+    }
 
     /// Short jobs on single nodes at the same time removed the folder of Open MPI's sessions from under each other.
     #[test]
