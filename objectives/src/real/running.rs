@@ -23,6 +23,10 @@ use crate::{Exit, Failure, Observation};
 /// Time for a guard to end its run after its tuner died; then a resuming tuner ends both.
 pub(super) const GUARD_END: Duration = Duration::from_secs(2);
 
+/// Added to a time that is cut to whole milliseconds: one below a millisecond is no wait otherwise, and many runs that are looked at in turn
+/// keep a core busy.
+const ALMOST_1_MS: Duration = Duration::from_micros(999);
+
 /// A started run. Dropping it ends the run.
 #[derive(Debug)]
 pub struct Running {
@@ -55,7 +59,7 @@ impl Running {
         let begun = Instant::now();
         loop {
             let left = time.saturating_sub(begun.elapsed());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let timeout = PollTimeout::try_from(left.saturating_add(ALMOST_1_MS)).unwrap_or(PollTimeout::MAX);
             let mut stderr = [PollFd::new(self.stderr.as_fd(), PollFlags::POLLIN)];
             if !matches!(poll(&mut stderr, timeout), Ok(1..)) {
                 return None;
