@@ -237,6 +237,9 @@ fn a_run_that_is_ended_in_its_check_has_not_failed_it() {
         assert_eq!(failure.kind(), kind, "{end}: {failure}");
         assert!(failure.to_string().contains(words), "{end}: {failure}");
     }
+    // Output that is buffered ends anywhere.
+    let failure = verdict(&format!("{result}; printf 'r= 2e-3 ... PAS'; kill -TERM $$")).unwrap_err();
+    assert_eq!(failure.kind(), "killed", "{failure}");
     let (_home, runs, trial) = fake(&format!("{result}; sleep 1000"));
     assert_eq!(runs.run(&candidate(100), &trial, 0.5).unwrap_err(), Failure::TimedOut { limit_s: 0.5 });
 }

@@ -36,7 +36,7 @@ pub(super) fn judge_printed(
     let file = folder.join(engine.profile().output.as_deref().unwrap_or(STDOUT));
     let bad =
         |problem: String| Failure::Output { file: file.display().to_string(), problem, telling_lines: printed(folder) };
-    let readings = engine.read(&text(&file));
+    let readings = engine.read(complete_lines(&text(&file), record));
     if readings.is_empty() && ended_well(record) {
         return Err(bad(format!("no line matches the pattern of a result, {}", engine.result_pattern())));
     }
@@ -79,6 +79,12 @@ pub(super) fn judge_printed(
 
 fn ended_well(record: &GuardRecord) -> bool {
     record.ended_by == EndedBy::Itself && record.exit == Some(Exit::Code(0))
+}
+
+/// The lines of an output; of a run that was ended without the last one, where that is not whole: a verdict in it may be cut.
+fn complete_lines<'a>(output: &'a str, record: &GuardRecord) -> &'a str {
+    let end = output.rfind('\n').map_or(0, |end| end + 1);
+    if ended_well(record) { output } else { &output[..end] }
 }
 
 /// A contradiction in a result.
