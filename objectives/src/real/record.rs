@@ -118,3 +118,26 @@ impl GuardRecord {
         write_atomically(&Self::path(folder), &serde_json::to_vec_pretty(self)?)
     }
 }
+
+#[cfg(test)]
+impl GuardRecord {
+    /// That of a run which ended so after a second.
+    pub(super) fn of_end(ended_by: EndedBy, exit: Option<Exit>) -> Self {
+        Self {
+            schema_version: SCHEMA,
+            command: vec!["hpl-tune".to_owned()],
+            started_utc: String::new(),
+            wall_s: 1.0,
+            limit_s: 2.0,
+            ended_by,
+            exit,
+            user_s: 1.0,
+            system_s: 0.0,
+            max_rss_bytes: 1,
+            oom_kills: 0,
+            stragglers: 0,
+            survivors: Vec::new(),
+            output_error: None,
+        }
+    }
+}

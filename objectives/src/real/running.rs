@@ -99,7 +99,7 @@ impl Running {
         self.ended = true;
         let problem = match GuardRecord::read(&self.folder) {
             Ok(record) => {
-                if record.ended_by != EndedBy::Itself {
+                if was_cut_short(&record) {
                     self.runs.end_step(&self.run.nodes);
                 }
                 let record = self.runs.by_its_clock(&self.folder, record);
@@ -144,5 +144,25 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Whether the command did not come to its own end, so that a launcher may have left its ranks on other nodes: the guard ended it, or a
+/// signal of the system or of somebody else.
+fn was_cut_short(record: &GuardRecord) -> bool {
+    record.ended_by != EndedBy::Itself || !matches!(record.exit, Some(Exit::Code(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The step of an srun that was killed went on beside the next run.
+    #[test]
+    fn a_launcher_that_was_killed_may_have_left_its_ranks() {
+        let cut = |ended_by: EndedBy, exit: Option<Exit>| was_cut_short(&GuardRecord::of_end(ended_by, exit));
+        assert!(cut(EndedBy::Itself, Some(Exit::Signal(9))) && cut(EndedBy::Itself, None));
+        assert!(cut(EndedBy::Deadline, Some(Exit::Code(0))) && cut(EndedBy::Asked, None));
+        assert!(!cut(EndedBy::Itself, Some(Exit::Code(0))) && !cut(EndedBy::Itself, Some(Exit::Code(1))));
     }
 }

@@ -233,22 +233,7 @@ mod tests {
 
     fn kind(ended_by: EndedBy, exit: Exit, oom_kills: u64) -> &'static str {
         let folder = tempfile::tempdir().unwrap();
-        let record = GuardRecord {
-            schema_version: GuardRecord::SCHEMA,
-            command: vec!["hpl-tune".to_owned()],
-            started_utc: String::new(),
-            wall_s: 1.0,
-            limit_s: 2.0,
-            ended_by,
-            exit: Some(exit),
-            user_s: 1.0,
-            system_s: 0.0,
-            max_rss_bytes: 1,
-            oom_kills,
-            stragglers: 0,
-            survivors: Vec::new(),
-            output_error: None,
-        };
+        let record = GuardRecord { oom_kills, ..GuardRecord::of_end(ended_by, Some(exit)) };
         judge(folder.path(), &record).unwrap_err().kind()
     }
 
