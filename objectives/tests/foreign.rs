@@ -148,6 +148,12 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("obeys", "repeats = 21\nobeys", "repeats must be 1 to 20"),
         ("obeys", "nb = [64, 32]\nobeys", "nb must be rising"),
         ("(?<flops>", "(?<share>", "patterns.progress needs the group (?<columns|flops>"),
+        ("progress", "residual_eps = 0.0\nprogress", "patterns.residual_eps must be a number above 0"),
+        ("progress", "residual_eps = nan\nprogress", "patterns.residual_eps must be a number above 0"),
+        ("obeys", "usual_nb = 0\nobeys", "usual_nb must be at least 1"),
+        ("obeys", "usual_nbmin = 0\nobeys", "usual_nbmin must be at least 1"),
+        ("obeys", "env = {'' = '1'}\nobeys", "env has the name ''"),
+        ("obeys", "env = {'A=' = '1'}\nobeys", "env has the name 'A='"),
     ] {
         let message = refused(from, to);
         assert!(message.contains(words), "{message}");
@@ -159,6 +165,8 @@ fn a_bad_profile_is_named_with_the_way_out() {
     assert_eq!(with("name = 'a'\nenv = 'A'\nvalues = [1, 0.5, 'x']"), Ok(()));
     for (dim, words) in [
         ("name = 'a'\nvalues = [1]", "changes nothing"),
+        ("name = 'a'\nenv = ''\nvalues = [1]", "env: the name of an environment variable"),
+        ("name = 'a'\nenv = 'A'\nvalues = [1]\n[[dimension]]\nname = 'b'\nenv = 'A'\nvalues = [2]", "has the env of a"),
         ("name = 'nb'\nenv = 'A'\nvalues = [1]", "fills itself"),
         ("name = 'a b'\nenv = 'A'\nvalues = [1]", "letters"),
         ("name = 'a'\nenv = 'A'\nvalues = []", "values is empty"),

@@ -56,6 +56,14 @@ impl Value {
     }
 }
 
+/// What [`is_variable`] asks for, in words.
+pub(super) const VARIABLE: &str = "the name of an environment variable has a sign at least, and none of = and NUL";
+
+/// Whether an environment can have a variable of this name.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
 impl ExtraDim {
     /// The values as texts.
     pub fn labels(&self) -> Vec<String> {
@@ -78,6 +86,9 @@ impl ExtraDim {
         }
         if known.contains(&self.name.as_str()) {
             return refuse("is a placeholder that hpl-tune fills itself; choose another name");
+        }
+        if self.env.as_ref().is_some_and(|name| !is_variable(name)) {
+            return refuse(&format!("env: {VARIABLE}"));
         }
         if self.values.is_empty() {
             return refuse("values is empty; give at least one, the default first");

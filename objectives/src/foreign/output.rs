@@ -79,13 +79,17 @@ impl Patterns {
         if progress.as_ref().is_some_and(|regex| !shares(regex)) {
             return Err(ProfileError::Group { key: "progress", group: "columns|flops" });
         }
+        if texts.residual_eps.is_some_and(|eps| !(eps.is_finite() && eps > 0.0)) {
+            let problem = "must be a number above 0; leave it out where the program scales by 2⁻⁵³".to_owned();
+            return Err(ProfileError::Value { key: "patterns.residual_eps", problem });
+        }
         Ok(Self {
             result: compile("result", &texts.result, &["gflops"])?,
             residual: compile("residual", &texts.residual, &["residual", "verdict"])?,
             passed: texts.passed.clone(),
             progress,
             check_first: texts.check_first,
-            residual_eps: texts.residual_eps.filter(|eps| eps.is_finite() && *eps > 0.0),
+            residual_eps: texts.residual_eps,
         })
     }
 

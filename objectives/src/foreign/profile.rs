@@ -7,7 +7,7 @@ use space::dat::MAX_VALUES;
 use space::domain::{Extra, ForeignSpec};
 use space::workspace::Workspace;
 
-use super::dimension::ExtraDim;
+use super::dimension::{ExtraDim, VARIABLE, is_variable};
 use super::error::ProfileError;
 use super::output::PatternTexts;
 
@@ -195,15 +195,28 @@ pub(super) fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     if profile.memory == MatrixMemory::Device && profile.threads {
         return bad("threads", "must be false where memory = 'device': a rank takes one accelerator".to_owned());
     }
+    for (key, value) in [("usual_nb", profile.usual_nb), ("usual_nbmin", profile.usual_nbmin)] {
+        if value == Some(0) {
+            return bad(key, "must be at least 1; leave it out for that of our default".to_owned());
+        }
+    }
     if profile.nb.contains(&0) || !profile.nb.is_sorted_by(|a, b| a < b) {
         return bad("nb", "must be rising numbers from 1 on".to_owned());
     }
     if let Some(name) = profile.obeys.iter().find(|name| !OBEYABLE.contains(&name.as_str())) {
         return Err(ProfileError::Obeys { name: name.clone(), known: OBEYABLE.join(" ") });
     }
+    if let Some(name) = profile.env.keys().find(|name| !is_variable(name)) {
+        return bad("env", format!("has the name '{name}'; {VARIABLE}"));
+    }
     for (i, dim) in profile.dimensions.iter().enumerate() {
         if profile.dimensions[..i].iter().any(|other| other.name == dim.name) {
             return Err(ProfileError::Dimension { name: dim.name.clone(), problem: "is there twice".to_owned() });
+        }
+        let same = |other: &&ExtraDim| dim.env.is_some() && other.env == dim.env;
+        if let Some(other) = profile.dimensions[..i].iter().find(same) {
+            let problem = format!("has the env of {}, of which one would be ignored; give each its own", other.name);
+            return Err(ProfileError::Dimension { name: dim.name.clone(), problem });
         }
     }
     Ok(())
