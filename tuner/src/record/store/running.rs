@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use objectives::real::RunSpec;
+use objectives::real::{GuardRecord, RunSpec};
 
 use crate::record::folder::RunFolder;
 use crate::record::{Begun, Identity, Prediction};
@@ -33,6 +33,12 @@ impl RunningTrial {
     /// The trial's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Takes away what says how its run has ended, where that says nothing of its candidate: on resume it is run once more.
+    pub fn forget_end(&self) {
+        // One that cannot be removed is seen on resume, as a failure.
+        let _ = std::fs::remove_file(GuardRecord::path(&self.folder));
     }
 }
 

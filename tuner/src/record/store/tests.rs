@@ -81,6 +81,16 @@ fn a_child_that_makes_no_table_stops_nothing_and_at_the_end_the_table_is_made_he
     assert_eq!(Session::load(&store.folder().session_toml()).unwrap().elapsed_s, 12.0);
 }
 
+/// What a guard leaves of a run that took 3 s and failed.
+fn guard_json() -> String {
+    let guard = serde_json::json!({
+        "schema_version": 1, "command": ["x"], "started_utc": "2026-11-24T08:00:00Z", "wall_s": 3.0, "limit_s": 9.0,
+        "ended_by": "itself", "exit": { "code": 1 }, "user_s": 0.0, "system_s": 0.0, "max_rss_bytes": 0, "oom_kills": 0,
+        "stragglers": 0, "survivors": [], "output_error": null,
+    });
+    guard.to_string()
+}
+
 /// Its tuner was ended 3.2 s after the last row, and the run took 3 s of these.
 #[test]
 fn the_time_of_a_run_that_is_taken_in_counts_once() {
@@ -89,14 +99,22 @@ fn the_time_of_a_run_that_is_taken_in_counts_once() {
     ended(&mut store, &runs, None).unwrap();
     let (used_s, number) = (store.spent_s(), store.next_trial());
     let begun = store.begin(&planned(number), &runs).unwrap();
-    let guard = serde_json::json!({
-        "schema_version": 1, "command": ["x"], "started_utc": "2026-11-24T08:00:00Z", "wall_s": 3.0, "limit_s": 9.0,
-        "ended_by": "itself", "exit": { "code": 1 }, "user_s": 0.0, "system_s": 0.0, "max_rss_bytes": 0, "oom_kills": 0,
-        "stragglers": 0, "survivors": [], "output_error": null,
-    });
-    std::fs::write(begun.folder().join("guard.json"), guard.to_string()).unwrap();
+    std::fs::write(begun.folder().join("guard.json"), guard_json()).unwrap();
     store.close(used_s + 3.2).unwrap();
     let (again, _) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     let left_s = again.rows().last().unwrap().budget_left_s();
     assert_eq!((again.rows().len(), left_s), (2, again.session().budget_s - used_s - 3.2));
+}
+
+/// The end of its Slurm job was taken in on resume as a failure of its candidate.
+#[test]
+fn a_run_that_ended_with_its_job_is_run_once_more() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    let begun = store.begin(&planned(0), &runs).unwrap();
+    std::fs::write(begun.folder().join("guard.json"), guard_json()).unwrap();
+    begun.forget_end();
+    let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
+    assert!(again.is_empty() && repairs.adopted.is_empty());
+    assert_eq!(again.interrupted().iter().map(|plan| plan.trial).collect::<Vec<_>>(), [Some(0)]);
 }

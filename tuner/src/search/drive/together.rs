@@ -291,6 +291,7 @@ impl TrialRunner<'_> {
             for (at, trial) in under_way.iter_mut().enumerate() {
                 if let Some(outcome) = trial.finish_within(look) {
                     if may_have_ended_with_its_job(&outcome) && self.interrupt.asked_within(SAME_END) {
+                        trial.trial.forget_end();
                         end(under_way);
                         return None;
                     }
