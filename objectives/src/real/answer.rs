@@ -13,7 +13,7 @@ const ANSWERS: Duration = Duration::from_secs(10);
 /// How often a command is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time in which all that a child has printed is read after its end.
+/// Time in which a killed child ends, and in which all that one has printed is read after its end.
 const REST: Duration = Duration::from_secs(1);
 
 /// The output of a command; `None` if the command does not exist, fails or takes more than ten seconds.
@@ -39,7 +39,11 @@ pub fn answer_within(command: &mut Command, limit: Duration) -> Option<String> {
             }
             _ => {
                 let _ = child.kill();
-                let _ = child.wait();
+                // One that hangs in the kernel does not end, and is left behind.
+                let killed = Instant::now();
+                while killed.elapsed() < REST && matches!(child.try_wait(), Ok(None)) {
+                    std::thread::sleep(LOOK);
+                }
                 return None;
             }
         }

@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const LINES: usize = 12;
 /// Time that a launcher has to end its processes.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+/// Time in which one that was killed ends.
+const KILLED: Duration = Duration::from_secs(5);
 
 /// The command line of a job that has the ranks of `candidate` in `folder`, with more `flags` of its program, and what it prints.
 /// It ends with this process.
@@ -92,7 +94,7 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
     let mut asked = None;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            break status;
+            break Some(status);
         }
         match asked {
             // A launcher that is asked ends its processes; those of a killed one would stay.
@@ -100,15 +102,20 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
                 let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
                 asked = Some(Instant::now());
             }
-            Some(asked) if asked.elapsed() > LAST_WORDS => child.kill().map_err(|error| error.to_string())?,
+            // It hangs in the kernel, and is left behind.
+            Some(asked) if asked.elapsed() > LAST_WORDS + KILLED => break None,
+            Some(asked) if asked.elapsed() > LAST_WORDS => {
+                child.kill().map_err(|error| error.to_string())?;
+                output.wait(LOOK);
+            }
             _ => {
                 output.wait(LOOK);
             }
         }
     };
-    if asked.is_some() {
+    let Some(status) = status.filter(|_| asked.is_none()) else {
         return Err(format!("no answer within {} s; {way_out}", limit.as_secs_f64()));
-    }
+    };
     if !status.success() {
         return Err(status.to_string());
     }
