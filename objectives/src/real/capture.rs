@@ -8,10 +8,13 @@ use std::path::Path;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Bytes kept of the beginning, and again of the end.
-const KEEP_BYTES: usize = 256 * 1024;
+/// Bytes kept of the beginning, which can be read during the run: a line of progress for each step of the largest ones.
+const HEAD_BYTES: usize = 1024 * 1024;
 
-/// One output stream of the run: the first and the last 256 KiB are written to the file, the bytes between are
+/// Bytes kept of the end.
+const TAIL_BYTES: usize = 256 * 1024;
+
+/// One output stream of the run: the first MiB and the last 256 KiB are written to the file, the bytes between are
 /// counted. The beginning is written at once, so the file can be read during the run.
 pub(super) struct Capture {
     /// `None` once the stream has ended.
@@ -27,7 +30,7 @@ impl Capture {
     /// Captures `pipe` into a new file at `path`.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = File::create(path)?;
-        Ok(Self { pipe: None, file, room: KEEP_BYTES, tail: VecDeque::new(), dropped: 0, error: None })
+        Ok(Self { pipe: None, file, room: HEAD_BYTES, tail: VecDeque::new(), dropped: 0, error: None })
     }
 
     /// Begins to read from the run's end of `pipe`.
@@ -82,7 +85,7 @@ impl Capture {
             self.error = self.file.write_all(head).err();
         }
         self.tail.extend(rest);
-        let over = self.tail.len().saturating_sub(KEEP_BYTES);
+        let over = self.tail.len().saturating_sub(TAIL_BYTES);
         self.tail.drain(..over);
         self.dropped += over as u64;
     }
@@ -112,19 +115,31 @@ mod tests {
 
     #[test]
     fn small_output_is_kept_whole() {
-        let output: Vec<u8> = (0..2 * KEEP_BYTES).map(|i| i as u8).collect();
-        for size in [0, 1, KEEP_BYTES - 1, KEEP_BYTES, KEEP_BYTES + 1, 2 * KEEP_BYTES] {
+        let output: Vec<u8> = (0..HEAD_BYTES + TAIL_BYTES).map(|i| i as u8).collect();
+        for size in [0, 1, HEAD_BYTES - 1, HEAD_BYTES, HEAD_BYTES + 1, HEAD_BYTES + TAIL_BYTES] {
             assert!(captured(&output[..size]) == output[..size], "{size} bytes");
         }
     }
 
     #[test]
     fn a_flood_keeps_its_beginning_and_its_end() {
-        let output: Vec<u8> = (0..10 * KEEP_BYTES).map(|i| (i / 1000) as u8).collect();
+        let flood = HEAD_BYTES + 10 * TAIL_BYTES;
+        let output: Vec<u8> = (0..flood).map(|i| (i / 1000) as u8).collect();
         let kept = captured(&output);
-        assert!(kept.len() < 2 * KEEP_BYTES + 100);
-        assert!(kept.starts_with(&output[..KEEP_BYTES]) && kept.ends_with(&output[9 * KEEP_BYTES..]));
-        let note = format!("[{} bytes left out here]", 8 * KEEP_BYTES);
+        assert!(kept.len() < HEAD_BYTES + TAIL_BYTES + 100);
+        assert!(kept.starts_with(&output[..HEAD_BYTES]) && kept.ends_with(&output[flood - TAIL_BYTES..]));
+        let note = format!("[{} bytes left out here]", 9 * TAIL_BYTES);
         assert!(kept.windows(note.len()).any(|window| window == note.as_bytes()));
+    }
+
+    /// A run of more than 5000 steps seemed to stand still after them, and its nodes were asked whether they were there.
+    #[test]
+    fn the_progress_of_the_longest_runs_can_be_read_while_they_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut capture = Capture::create(&path).unwrap();
+        let line = space::out::progress(4_000_000, 4_000_000, 1e6) + "\n";
+        (0..20_000).for_each(|_| capture.keep(line.as_bytes()));
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 20_000 * line.len() as u64);
     }
 }

@@ -247,7 +247,7 @@ fn output(file: &Path, row: &Row) -> Result<Vec<u8>, PackError> {
     }
     if String::from_utf8_lossy(&bytes).contains(CUT) {
         return Err(wrong(
-            "the output was longer than 512 KiB, and its middle was left out, so that it is not the unmodified one; run with a \
+            "the output was longer than 1280 KiB, and its middle was left out, so that it is not the unmodified one; run with a \
              program that prints less progress"
                 .to_owned(),
         ));
