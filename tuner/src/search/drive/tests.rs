@@ -1,7 +1,24 @@
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
 use objectives::Failure;
 use objectives::progress::ProgressPoint;
+use objectives::real::GuardRecord;
 
 use super::rival::{Pace, REDRAW, Rival};
+use super::together::since_end;
+
+/// The end of the job was waited for as often as there were runs that had failed at the same moment.
+#[test]
+fn runs_that_ended_together_wait_together_for_the_end_of_their_job() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(since_end(folder.path()), Duration::ZERO);
+    let record = File::create(GuardRecord::path(folder.path())).unwrap();
+    record.set_modified(SystemTime::now() - Duration::from_secs(10)).unwrap();
+    assert!(since_end(folder.path()) >= Duration::from_secs(9));
+    record.set_modified(SystemTime::now() + Duration::from_secs(1000)).unwrap();
+    assert_eq!(since_end(folder.path()), Duration::ZERO, "a clock of another host");
+}
 
 #[test]
 fn a_run_is_judged_soon_and_then_once_a_second() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hpl::machine::accelerators::Accelerators;
 use objectives::predict::Predictor;
-use objectives::real::{Extent, RealRuns, Running};
+use objectives::real::{Extent, GuardRecord, RealRuns, Running};
 use objectives::{Failure, Observation};
 
 use super::energy::with_estimate;
@@ -95,6 +95,12 @@ fn may_have_ended_with_its_job(outcome: &Result<Observation, Failure>) -> bool {
     use Failure::{Crashed, Killed, Launch, Output};
     let broke_off = matches!(outcome, Err(Crashed { .. } | Killed { .. } | Launch { .. } | Output { .. }));
     broke_off && std::env::var_os("SLURM_JOB_ID").is_some()
+}
+
+/// Time since the end of a run in `folder`; none where nothing says it. Many may have ended at the same moment, and are looked at in turn.
+pub(super) fn since_end(folder: &Path) -> Duration {
+    let written = std::fs::metadata(GuardRecord::path(folder)).and_then(|about| about.modified());
+    written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
 }
 
 /// What a run alone is ended for.
@@ -290,7 +296,8 @@ impl TrialRunner<'_> {
         loop {
             for (at, trial) in under_way.iter_mut().enumerate() {
                 if let Some(outcome) = trial.finish_within(look) {
-                    if may_have_ended_with_its_job(&outcome) && self.interrupt.asked_within(SAME_END) {
+                    let most = SAME_END.saturating_sub(since_end(trial.trial.folder()));
+                    if may_have_ended_with_its_job(&outcome) && self.interrupt.asked_within(most) {
                         trial.trial.forget_end();
                         end(under_way);
                         return None;
