@@ -136,7 +136,7 @@ fn a_run_can_be_watched_and_cancelled() {
     let begun = Instant::now();
     assert!((0..20).all(|_| running.finish_within(Duration::from_micros(300)).is_none()));
     assert!(begun.elapsed() >= Duration::from_millis(6), "{:?}", begun.elapsed());
-    running.cancel();
+    assert!(matches!(running.cancel(), Some(Err(Failure::Killed { .. }))));
     assert_eq!(alive(&trial), 0);
     assert_eq!(runs.adopt(&RunSpec::whole(&candidate()), &trial), None);
 
@@ -144,6 +144,18 @@ fn a_run_can_be_watched_and_cancelled() {
     wait_until("the daemon", || alive(&trial) == 3);
     drop(running);
     assert_eq!(alive(&trial), 0);
+}
+
+#[test]
+fn a_run_that_ended_before_it_was_cancelled_has_its_outcome() {
+    for behaviour in ["good", "crashing"] {
+        let (_home, runs, trial) = engine(behaviour);
+        let running = runs.start(&RunSpec::whole(&candidate()), &trial, 60.0).unwrap();
+        wait_until("its end", || GuardRecord::path(&trial).exists());
+        let outcome = running.cancel().unwrap();
+        assert_eq!(outcome.is_ok(), behaviour == "good", "{outcome:?}");
+        assert!(matches!(outcome, Ok(Observation::Whole(_)) | Err(Failure::Crashed { .. })), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -88,10 +88,10 @@ impl Running {
         }
     }
 
-    /// Ends the run with all its processes, within a second or so. Whether it had finished at the last moment
-    /// is known to [`RealRuns::adopt`].
-    pub fn cancel(mut self) {
-        self.end();
+    /// Ends the run with all its processes, within a second or so, and returns its outcome: it may have ended at the last moment. `None`
+    /// where its guard did not answer. [`RealRuns::adopt`] finds the same.
+    pub fn cancel(mut self) -> Option<Result<Observation, Failure>> {
+        self.end()
     }
 
     fn conclude(&mut self) -> Result<Observation, Failure> {
@@ -124,20 +124,21 @@ impl Running {
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self) -> Option<Result<Observation, Failure>> {
         if self.ended {
-            return;
+            return None;
         }
         self.ask_to_end();
         let begun = Instant::now();
         while begun.elapsed() < self.runs.grace() + KILL_WAIT + GUARD_END {
-            if self.finish_within(GUARD_END).is_some() {
-                return;
+            if let Some(outcome) = self.finish_within(GUARD_END) {
+                return Some(outcome);
             }
         }
         // A guard that is still alive is stopped, or hangs in the kernel.
         let _ = self.guard.kill();
         self.runs.end_marked(&self.folder, &self.run.nodes);
+        None
     }
 }
 

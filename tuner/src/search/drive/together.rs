@@ -90,11 +90,15 @@ impl StartedTrial<'_> {
     }
 }
 
-/// Whether a run of a Slurm job broke off, as it does when the job ends: launchers say that by codes of many kinds.
-fn may_have_ended_with_its_job(outcome: &Result<Observation, Failure>) -> bool {
+/// Whether a run ended as one does that is ended from outside: launchers say that by codes of many kinds.
+fn broke_off(outcome: &Result<Observation, Failure>) -> bool {
     use Failure::{Crashed, Killed, Launch, Output};
-    let broke_off = matches!(outcome, Err(Crashed { .. } | Killed { .. } | Launch { .. } | Output { .. }));
-    broke_off && std::env::var_os("SLURM_JOB_ID").is_some()
+    matches!(outcome, Err(Crashed { .. } | Killed { .. } | Launch { .. } | Output { .. }))
+}
+
+/// Whether a run of a Slurm job broke off, as it does when the job ends.
+fn may_have_ended_with_its_job(outcome: &Result<Observation, Failure>) -> bool {
+    broke_off(outcome) && std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
 /// Time since the end of a run in `folder`; none where nothing says it. Many may have ended at the same moment, and are looked at in turn.
@@ -299,13 +303,13 @@ impl TrialRunner<'_> {
                     let most = SAME_END.saturating_sub(since_end(trial.trial.folder()));
                     if may_have_ended_with_its_job(&outcome) && self.interrupt.asked_within(most) {
                         trial.trial.forget_end();
-                        end(under_way);
+                        interrupt(under_way);
                         return None;
                     }
                     return Some((at, outcome));
                 }
                 if self.interrupt.asked() {
-                    end(under_way);
+                    interrupt(under_way);
                     return None;
                 }
             }
@@ -372,9 +376,21 @@ fn ratio(row: &Row) -> String {
     row.pair().map_or_else(String::new, of)
 }
 
-/// Ends all runs: they are asked at the same time.
-fn end(under_way: &mut [StartedTrial<'_>]) {
-    let mut running: Vec<Running> = under_way.iter_mut().filter_map(|trial| trial.run.take()?.ok()).collect();
-    running.iter().for_each(Running::ask_to_end);
-    running.drain(..).for_each(Running::cancel);
+/// Ends all runs as this program is asked to end. What sent that signal may have sent it to their launchers as well: one that broke off says
+/// nothing of its candidate.
+fn interrupt(under_way: &mut [StartedTrial<'_>]) {
+    end(under_way).into_iter().for_each(RunningTrial::forget_end);
+}
+
+/// Ends all runs: they are asked at the same time. Returns the trials of those that broke off.
+fn end<'a>(under_way: &'a mut [StartedTrial<'_>]) -> Vec<&'a RunningTrial> {
+    let mut running = Vec::new();
+    for StartedTrial { trial, run, .. } in under_way {
+        if let Some(Ok(run)) = run.take() {
+            run.ask_to_end();
+            running.push((&*trial, run));
+        }
+    }
+    let ended = running.into_iter().map(|(trial, running)| (trial, running.cancel()));
+    ended.filter(|(_, outcome)| outcome.as_ref().is_some_and(broke_off)).map(|(trial, _)| trial).collect()
 }
