@@ -10,7 +10,7 @@ use tuner::cluster::{clock, placement, simulated};
 use tuner::power::settings::restorer;
 use tuner::record::{decode, table};
 use tuner::search::progress::say;
-use tuner::session::{environment, gpus};
+use tuner::session::{children, environment, gpus};
 use tuner::{commands, exit};
 
 fn main() -> ExitCode {
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Some(environment::VERB) => return environment::main(std::env::args_os().skip(2)),
         _ => {}
     }
+    children::keep_their_ends();
     let cli = Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let done = match cli.command {
         None => commands::tune::tune(&cli.tune),

@@ -4,9 +4,10 @@
 //! the machine, [`calibrate`] measures its rates, [`input`] reads the files that users give, [`unequal`] asks for ranks of
 //! unequal speed, [`node_count`] counts the nodes of the runs, [`power`] says whose power is read, [`settings`] which clocks and power limits are
 //! varied. [`gpus`] describes the GPUs of this host, [`faster`] says whether HPL is faster on them than on its processors. [`prepare`] makes of these the target N and the space, [`forecast`] says what
-//! the session will do, [`node_task`] what is searched on some nodes before all of them.
+//! the session will do, [`node_task`] what is searched on some nodes before all of them. [`children`] keeps how children end.
 
 pub mod calibrate;
+pub mod children;
 pub mod engine;
 pub mod environment;
 pub mod faster;
