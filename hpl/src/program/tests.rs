@@ -15,6 +15,7 @@ use crate::machine::host;
 use crate::mat::{Mat, MatMut};
 use crate::observe::phases::Phase;
 use crate::observe::trace::Span;
+use crate::plan::Part;
 use crate::{Error, Watch};
 
 fn candidate(n: usize, p: usize, q: usize) -> Candidate {
@@ -78,6 +79,25 @@ fn spans_record_the_work_of_all_ranks_and_threads() {
     for thread in spans.chunk_by(|a, b| (a.rank, a.thread) == (b.rank, b.thread)) {
         assert!(thread.windows(2).all(|pair| pair[0].end_s <= pair[1].start_s), "{thread:?}");
         assert!(thread.iter().all(|span| 0.0 <= span.start_s && span.start_s <= span.end_s));
+    }
+}
+
+/// The columns of the next panel are updated by all threads together, where there are several.
+#[test]
+fn the_update_of_look_ahead_columns_is_recorded() {
+    for threads in [1, 2] {
+        let mut candidate = candidate(640, 1, 1);
+        (candidate.hpl.nb, candidate.hpl.depth, candidate.engine.threads) = (64, 1, threads);
+        let spans = run_candidate_spans(&candidate, &WantsSpans);
+        let steps = |phase: Phase| {
+            let ahead = |span: &&Span| (span.thread, span.phase, span.part) == (0, phase, Some(Part::LookAhead));
+            let mut steps: Vec<u32> = spans.iter().filter(ahead).map(|span| span.step).collect();
+            steps.dedup();
+            steps
+        };
+        assert_eq!(steps(Phase::Rs), Vec::from_iter(0..9), "{threads} threads");
+        // The other thread may take all tiles of a step.
+        assert!(!steps(Phase::Update).is_empty(), "{threads} threads");
     }
 }
 

@@ -4,7 +4,6 @@
 //! swap and the triangular solve, and then rows and columns of the product.
 
 use std::ops::RangeInclusive;
-use std::time::Instant;
 
 use super::division::{COLS, WIDEST_TILE, tile_rows};
 use super::slab::{Slab, store_u};
@@ -14,12 +13,13 @@ use crate::backend::host::kernels::{Kernels, PackedL, PackedU};
 use crate::backend::host::scratch::ScratchPool;
 use crate::backend::host::team::{HelperPanicked, Team};
 use crate::mat::{Mat, MatMut};
+use crate::observe::phases::Phase;
 
 /// Tiles per thread to choose from; all threads begin together, so that few are enough.
 const TILES_PER_THREAD: RangeInclusive<usize> = 1..=6;
 
-/// Updates `section` by all threads. The first one calls `between` after each of its tiles. Returns the time at which the row
-/// swap was complete.
+/// Updates `section` by all threads. The first one calls `between` with the phase that ends: once the row swap is complete, and after
+/// each of its tiles.
 ///
 /// # Errors
 /// That of `between`, or when a thread fails.
@@ -30,8 +30,8 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     scratch: &ScratchPool,
-    between: impl FnMut() -> Result<(), E>,
-) -> Result<Instant, E> {
+    mut between: impl FnMut(Phase) -> Result<(), E>,
+) -> Result<(), E> {
     let Slab { mut diag, mut c, .. } = section;
     let (jb, cols) = (l1.rows(), c.cols());
     // [U; C] ← P·[U; C]
@@ -49,7 +49,7 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
             u
         }
     };
-    let swapped = Instant::now();
+    between(Phase::Rs)?;
     // U ← L1⁻¹ U, with the copy that the product reads
     let packs = matches!(l2, PackedL::Strips(_));
     let mut groups = scratch.take(if packs { jb } else { 0 }, cols);
@@ -70,11 +70,12 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
         };
         kernels.multiply(l2.sub_rows(rows), &mut [(u, c)]);
     };
-    team.deal(tiles(c, team.threads(), kernels.strip_rows().unwrap_or(1)), multiply, between)?;
+    let tiles = tiles(c, team.threads(), kernels.strip_rows().unwrap_or(1));
+    team.deal(tiles, multiply, || between(Phase::Update))?;
     if let Some(u) = &gathered {
         store_u(u.view(), diag);
     }
-    Ok(swapped)
+    Ok(())
 }
 
 /// `c` in tiles for `threads` threads, each with its first row and column: whole strips of `height` rows.

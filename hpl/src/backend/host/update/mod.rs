@@ -54,9 +54,15 @@ pub(super) fn section<M: Meanwhile>(
     if update.part == Part::LookAhead && team.threads() > 1 {
         let alone = team.sub_team(1);
         let mut earlier = EarlierColumns::new(kernels, before, alone.as_team(), scratch);
-        let poll = || meanwhile.poll(&mut earlier);
-        lookahead::by_all_threads((l.l1(), l.l2()), slab, &update.rows, kernels, team, scratch, poll)?;
-        return Ok(Instant::now());
+        let mut clock = Instant::now();
+        let between = |phase| {
+            meanwhile.record(phase, clock);
+            let polled = meanwhile.poll(&mut earlier);
+            clock = Instant::now();
+            polled
+        };
+        lookahead::by_all_threads((l.l1(), l.l2()), slab, &update.rows, kernels, team, scratch, between)?;
+        return Ok(clock);
     }
     let division = Division::of(cols, team.threads(), kernels.widest_slab());
     // Other kernels prepare U of whole slabs: calls for few columns are slow.
@@ -134,7 +140,14 @@ pub(super) fn by_panel(
     panel.l1().copy_to(l1.mat());
     let l = (l1.view(), PackedL::InPlace(panel.l2()));
     let (_, slab) = split_section(update, a);
-    lookahead::by_all_threads(l, slab, &update.rows, kernels, team, scratch, || Ok(()))
+    let mut swapped = Instant::now();
+    lookahead::by_all_threads(l, slab, &update.rows, kernels, team, scratch, |phase| {
+        if phase == Phase::Rs {
+            swapped = Instant::now();
+        }
+        Ok::<_, HelperPanicked>(())
+    })?;
+    Ok(swapped)
 }
 
 /// Splits `a`: returns the columns before the section of an update, and the section as one slab.
