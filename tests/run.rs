@@ -24,6 +24,15 @@ fn a_run_prints_as_hpl_does_and_leaves_its_result() {
 }
 
 #[test]
+fn a_result_that_cannot_be_written_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dat, json) = (hpl_dat(folder.path(), 100, 16, 1, 1), folder.path().join("none/result.json"));
+    let output = tune(["run", "--dat", dat.to_str().unwrap(), "--result", json.to_str().unwrap()]);
+    assert_eq!((output.status.code(), out(&output)), (Some(5), String::new()), "{}", err(&output));
+    assert!(err(&output).contains("none/result.json: No such file"), "{}", err(&output));
+}
+
+#[test]
 fn a_run_on_the_reference_device_passes() {
     let folder = tempfile::tempdir().unwrap();
     let (dat, json) = (hpl_dat(folder.path(), 200, 16, 2, 1), folder.path().join("result.json"));

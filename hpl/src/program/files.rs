@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirEntry, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// Writes `bytes` to `path` atomically: a reader finds the old or the new file, also after a crash. The data is
 /// written to a temporary file in the same folder, fsynced, then renamed.
@@ -12,20 +14,37 @@ use std::path::Path;
 /// # Errors
 /// The system's error of any step; the temporary file is then removed, which frees its space on a full disk.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut hidden = OsString::from(".");
-    hidden.push(path.file_name().unwrap_or_default());
-    hidden.push(".");
-    let mut file = tempfile::Builder::new()
-        .prefix(&hidden)
-        .suffix(".tmp")
-        // Reduced by the umask, as for any other file.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder_of(path))?;
+    let mut file = temporary_beside(path)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     sync_folder(path);
     Ok(())
+}
+
+/// Checks that [`write_atomically`] can make a file at `path`, before the work whose result it is to hold.
+///
+/// # Errors
+/// That of a folder at this place, or the system's error of making a file in its folder.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    // Removed when it is dropped.
+    temporary_beside(path).map(drop)
+}
+
+/// A new file in the folder of `path`, with a hidden name that begins with its name.
+fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let mut hidden = OsString::from(".");
+    hidden.push(path.file_name().unwrap_or_default());
+    hidden.push(".");
+    tempfile::Builder::new()
+        .prefix(&hidden)
+        .suffix(".tmp")
+        // Reduced by the umask, as for any other file.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder_of(path))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -95,5 +114,19 @@ mod tests {
         let missing = folder.path().join("none/result.json");
         let error = write_atomically(&missing, b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_found_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        check_writable(&path).unwrap();
+        fs::write(&path, "earlier").unwrap();
+        check_writable(&path).unwrap();
+        assert_eq!(names(folder.path()), ["result.json"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");
+        let kind = |path: &Path| check_writable(path).unwrap_err().kind();
+        assert_eq!(kind(folder.path()), ErrorKind::IsADirectory);
+        assert_eq!(kind(&folder.path().join("none/result.json")), ErrorKind::NotFound);
     }
 }

@@ -2,6 +2,7 @@
 
 mod gpu;
 mod gpu_memory;
+mod result_file;
 mod stamps;
 
 use std::fs;

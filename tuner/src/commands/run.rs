@@ -1,9 +1,11 @@
 //! `hpl-tune run`: one HPL.dat, once, with the built-in engine. Every trial is exactly this command.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 
 use hpl::backend::device::FoundGpus;
 use hpl::plan::windows::Windows;
+use hpl::program::files::check_writable;
 use hpl::program::{
     ProgressLines, RunError, RunOptions, local_offset_s, measure_candidate, measure_pair, refuse_emulation, refuse_mpi,
     run_candidate, write_pair, write_result, write_windows,
@@ -26,6 +28,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let hpl = single(&dat, &args.dat)?;
     let candidate = Candidate { hpl, engine: read_engine(args, hpl.ranks())? };
     refuse_emulation(candidate.engine.device, std::env::vars_os()).map_err(bad_input)?;
+    if let Some(path) = &args.result {
+        check_writable(path).map_err(RecordError::write(path))?;
+    }
     let lines = ProgressLines::new(std::io::stderr());
     let options =
         RunOptions { threshold: dat.threshold, force: args.force, watch: if args.progress { &lines } else { &() } };
@@ -39,10 +44,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return compare(args, &candidate, &reference, &options);
     }
     let result = run_candidate(&candidate, &options).map_err(broken)?;
-    if let Some(path) = &args.result {
-        write_result(path, &result).map_err(RecordError::write(path))?;
-    }
+    let written = write(args, |path| write_result(path, &result));
     print(&dat, &result)?;
+    written?;
     if let (Some(peak), Some(share)) = (result.fma_peak_gflops, result.fma_peak_share) {
         eprintln!("{share:.2} of the {peak:.1} GFLOP/s that all threads reach with independent multiply-adds");
     }
@@ -53,10 +57,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
 /// Measures windows of the run in place of the whole.
 fn sample(args: &RunArgs, candidate: &Candidate, windows: &Windows, options: &RunOptions<'_>) -> anyhow::Result<u8> {
     let result = measure_candidate(candidate, windows, options).map_err(broken)?;
-    if let Some(path) = &args.result {
-        write_windows(path, &result).map_err(RecordError::write(path))?;
-    }
-    print_text(&space::out::windows(&result), result.passed)
+    let written = write(args, |path| write_windows(path, &result));
+    let code = print_text(&space::out::windows(&result), result.passed)?;
+    written.map(|()| code)
 }
 
 /// The engine parameters of the reference, a run of `ranks` ranks. Kernels are loaded once for both.
@@ -80,10 +83,17 @@ fn compare(
     options: &RunOptions<'_>,
 ) -> anyhow::Result<u8> {
     let result = measure_pair(candidate, reference, options).map_err(broken)?;
-    if let Some(path) = &args.result {
-        write_pair(path, &result).map_err(RecordError::write(path))?;
+    let written = write(args, |path| write_pair(path, &result));
+    let code = print_text(&space::out::pair(&result), result.passed())?;
+    written.map(|()| code)
+}
+
+/// Writes the file of `--result`, if the flag is given. Where that fails, what the run has found is still to be printed.
+fn write(args: &RunArgs, result: impl FnOnce(&Path) -> io::Result<()>) -> anyhow::Result<()> {
+    match &args.result {
+        Some(path) => Ok(result(path).map_err(RecordError::write(path))?),
+        None => Ok(()),
     }
-    print_text(&space::out::pair(&result), result.passed())
 }
 
 /// Prints what windows have shown; the exit code.

@@ -5,6 +5,7 @@ mod engine;
 mod pair;
 mod printed;
 mod records;
+mod result_file;
 mod sample;
 
 use std::fs::File;
@@ -33,6 +34,7 @@ use self::engine::{EngineArgs, EngineError};
 use self::pair::{PairArgs, PairError};
 use self::printed::{report, skipped};
 use self::records::{RecordArgs, Records, Watching, WriteError};
+use self::result_file::{is_asked_for, write_last};
 
 /// What `--version` says.
 static VERSION: LazyLock<String> =
@@ -193,6 +195,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
         sample::check(windows, &candidates)?;
     }
     let reference = args.pair.read(&candidates, &engine, ranks)?;
+    result_file::check(args)?;
     let runner = Runner::new(engine.kernels())?;
     if let Some(repeats) = args.survey {
         return survey(&candidates, repeats.get(), ranks, &runner, args.force);
@@ -208,8 +211,9 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
             );
         }
         let result = runner.measure_pair_on(ranks, [&candidates[0], &reference], &options)?;
-        write_last(args, true, |path| program::write_pair(path, &result))?;
-        return out.write(&if args.json { json(&result) } else { out::pair(&result) });
+        let written = write_last(args, true, |path| program::write_pair(path, &result));
+        out.write(&if args.json { json(&result) } else { out::pair(&result) })?;
+        return written;
     }
     if let Some(windows) = &args.windows {
         return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
@@ -313,7 +317,7 @@ fn run_all(
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
         match runner.run_on(ranks, candidate, &options) {
             Ok(run) => {
-                write_last(args, is_last, |path| program::write_result(path, &run.result))?;
+                let written = write_last(args, is_last, |path| program::write_result(path, &run.result));
                 // As in Netlib's program between the progress of a run and its result.
                 if text && (!headed || dat.threshold > 0.0) {
                     out.write(&out::heading())?;
@@ -321,6 +325,7 @@ fn run_all(
                 }
                 out.write(&if text { report(&run, dat.threshold, &mut tally) } else { json(&run.result) })?;
                 records.add(&run, is_last)?;
+                written?;
             }
             // The memory was free at the start, but other processes use it now, or that of a device is too small, which only
             // the run finds. As in Netlib's program, the next run follows.
@@ -332,21 +337,6 @@ fn run_all(
         }
     }
     if text { out.write(&out::footer(&tally, dat.threshold)) } else { Ok(()) }
-}
-
-/// Whether this is the run whose result `--result` asks for: without it the program has failed.
-fn is_asked_for(args: &Args, is_last: bool) -> bool {
-    is_last && args.result.is_some()
-}
-
-/// Writes the file of `--result`, if the flag is given and this was the last run.
-fn write_last(args: &Args, is_last: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), XhplError> {
-    match &args.result {
-        Some(path) if is_asked_for(args, is_last) => {
-            write(path).map_err(|source| XhplError::Unwritten { name: format!("--result {}", path.display()), source })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A result as a line of JSON.

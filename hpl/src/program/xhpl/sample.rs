@@ -5,7 +5,8 @@ use crate::program::{self, Ranks, RunOptions, Runner};
 use space::dat::HplDat;
 use space::{Candidate, out};
 
-use super::{Args, Out, XhplError, is_asked_for, json, skipped, write_last};
+use super::result_file::{is_asked_for, write_last};
+use super::{Args, Out, XhplError, json, skipped};
 
 /// Checks that all runs have the windows.
 pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), XhplError> {
@@ -26,16 +27,19 @@ pub(super) fn run_all(
     for (index, candidate) in candidates.iter().enumerate() {
         let is_last = index + 1 == candidates.len();
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
-        let text = match runner.measure_windows_on(ranks, candidate, windows, &options) {
+        let (text, written) = match runner.measure_windows_on(ranks, candidate, windows, &options) {
             Ok(result) => {
-                write_last(args, is_last, |path| program::write_windows(path, &result))?;
-                if args.json { json(&result) } else { out::windows(&result) }
+                let written = write_last(args, is_last, |path| program::write_windows(path, &result));
+                (if args.json { json(&result) } else { out::windows(&result) }, written)
             }
             // The memory was free at the start, but other processes use it now, or that of a device is too small.
-            Err(error) if error.lacks_memory() && !is_asked_for(args, is_last) => skipped(candidate, &error, args.json),
+            Err(error) if error.lacks_memory() && !is_asked_for(args, is_last) => {
+                (skipped(candidate, &error, args.json), Ok(()))
+            }
             Err(error) => return Err(error.into()),
         };
         out.write(&text)?;
+        written?;
     }
     Ok(())
 }
