@@ -300,6 +300,10 @@ fn unequal_ranks_are_surveyed_and_weighed() {
         refused(&[&["weights", "--measure", dat][..], &flag].concat(), &[flag[0], "--measure"]);
     }
     refused(&["weights", "--measure", one.to_str().unwrap()], &["one rank", "raise P or Q"]);
+    for n in [0, 16] {
+        let block = hpl_dat(folder.path(), n, 16, 1, 2);
+        refused(&["weights", "--measure", block.to_str().unwrap()], &["single block", "lower NB"]);
+    }
     let three = file(folder.path(), "three.toml", "rank_kernels = [\"builtin\", \"builtin\", \"builtin\"]\n");
     let dat = hpl_dat(folder.path(), 100, 16, 1, 2);
     refused(&["run", "--dat", dat.to_str().unwrap(), "--engine-params", &three], &["rank_kernels", "P·Q=2", "found 3"]);

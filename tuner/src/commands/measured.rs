@@ -49,6 +49,14 @@ pub fn measured(args: &WeightsArgs, dat: &Path) -> anyhow::Result<u8> {
     if candidate.hpl.ranks() == 1 {
         return Err(bad_input(format!("{}: P=1 Q=1 has one rank, which gets everything; raise P or Q", dat.display())));
     }
+    if hpl.n <= hpl.nb {
+        return Err(bad_input(format!(
+            "{}: N={} must be above NB={}, as a single block has no updates to share; raise N or lower NB",
+            dat.display(),
+            hpl.n,
+            hpl.nb
+        )));
+    }
     let mut out = std::io::stdout().lock();
     let mut windows = Windows::Auto;
     for (along, ranks) in [(Along::Columns, candidate.hpl.q), (Along::Rows, candidate.hpl.p)] {
