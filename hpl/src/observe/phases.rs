@@ -81,6 +81,18 @@ impl Phases {
         self.begun_s = start.elapsed().as_secs_f64();
     }
 
+    /// Sets all times to 0, before steps that are made again.
+    pub fn reset(&mut self) {
+        for time in &mut self.steps {
+            *time = PhaseTime { step: time.step, rank: time.rank, ..PhaseTime::default() };
+        }
+    }
+
+    /// The times of the steps `steps`.
+    pub fn times(&self, steps: Range<usize>) -> &[PhaseTime] {
+        &self.steps[steps]
+    }
+
     /// The times, one entry per step.
     pub fn into_steps(self) -> Vec<PhaseTime> {
         self.steps

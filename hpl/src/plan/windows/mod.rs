@@ -126,7 +126,7 @@ pub struct WindowsReport {
     pub generate_s: f64,
     /// Time of the checks, in seconds.
     pub check_s: f64,
-    /// Time of this rank's first thread in each phase of the steps that were run.
+    /// Time of this rank's first thread in each phase of the timed steps, window by window.
     pub phases: Vec<PhaseTime>,
 }
 

@@ -29,8 +29,11 @@ impl<C: Comm> RankRun<'_, C> {
 
             // [A' | b'] with A'·1 = b' → the trailing matrix after the window
             self.start()?;
+            // Another window may have made some of these steps, untimed or after its last one.
+            lu.phases.reset();
             lu.factor(begin..end, backend, None)?;
             let mut ends = lu.phases.ends(begin..end);
+            report.phases.extend_from_slice(lu.phases.times(window.first..end));
             lu.quiesce(end, backend)?;
             reduce::all(self.comm, &mut ends, reduce::max)?;
 
@@ -41,10 +44,6 @@ impl<C: Comm> RankRun<'_, C> {
             report.windows.push(WindowTimes { window: *window, prologue_s: ends[0], step_s, residual });
         }
         report.trsv_s = self.substitution(backend, windows)?;
-        report.phases = lu.phases.into_steps();
-        report
-            .phases
-            .retain(|phase| windows.iter().any(|w| (w.first..w.first + w.steps).contains(&(phase.step as usize))));
         Ok(report)
     }
 

@@ -50,6 +50,21 @@ fn trailing_matrix_after_a_window_passes_the_check() {
     assert!(checked > 300, "{checked}");
 }
 
+/// The steps before a window, and the last updates after it, may be steps of another one.
+#[test]
+fn phases_are_those_of_the_timed_steps_alone() {
+    let candidate = candidate(600, 32, (1, 1), 1, 0.0);
+    let windows = [(9, 2), (11, 2), (5, 4), (9, 2)].map(|(first, steps)| Window { first, steps });
+    let report = measure(&candidate, &windows, &Builtin::best()).pop().unwrap();
+    let step_s: Vec<f64> = report.windows.iter().flat_map(|times| times.step_s.clone()).collect();
+    let steps: Vec<u32> = report.phases.iter().map(|phase| phase.step).collect();
+    assert_eq!(steps, [9, 10, 11, 12, 5, 6, 7, 8, 9, 10]);
+    for (phase, step_s) in report.phases.iter().zip(step_s) {
+        let in_phases_s = phase.fact_s + phase.lbcast_s + phase.rs_s + phase.update_s;
+        assert!(in_phases_s > 0.0 && in_phases_s <= step_s + 1e-9, "{phase:?} in {step_s} s");
+    }
+}
+
 /// Kernels whose products are wrong in one element.
 struct Wrong;
 
