@@ -51,16 +51,23 @@ pub fn balance(args: &BalanceArgs) -> anyhow::Result<u8> {
     print(args, &shared)
 }
 
-fn check_memory(args: &BalanceArgs) -> anyhow::Result<()> {
-    let bytes = match args.format {
-        FormatArg::Dense => 8.0 * args.rows as f64 * args.cols as f64,
-        FormatArg::Csr => args.rows as f64 * (12.0 * args.per_row as f64 + 8.0),
+/// Bytes of the matrix, of x, and of three vectors as long as y.
+fn needed_bytes(args: &BalanceArgs) -> f64 {
+    let (rows, cols) = (args.rows as f64, args.cols as f64);
+    let matrix = match args.format {
+        FormatArg::Dense => 8.0 * rows * cols,
+        FormatArg::Csr => rows * (12.0 * args.per_row.min(args.cols) as f64 + 8.0),
     };
+    matrix + 8.0 * (cols + 3.0 * rows)
+}
+
+fn check_memory(args: &BalanceArgs) -> anyhow::Result<()> {
+    let bytes = needed_bytes(args);
     let free = hpl::machine::host::facts().memory_available_bytes as f64;
     if bytes > 0.9 * free {
         let gib = |bytes: f64| bytes / f64::from(1 << 30);
         return Err(bad_input(format!(
-            "--rows {} --cols {}: the matrix takes {:.2} GiB, {:.2} GiB are available; lower them",
+            "--rows {} --cols {}: matrix and vectors take {:.2} GiB, {:.2} GiB are available; lower them",
             args.rows,
             args.cols,
             gib(bytes),
@@ -190,5 +197,33 @@ fn ratio(balance: &Balance) -> String {
     match balance {
         Balance::SixState(balance) => format!(", ratio {}", balance.ratio()),
         Balance::FixedPoint(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_need_memory_too() {
+        let args = |format, rows, cols| BalanceArgs {
+            rows,
+            cols,
+            format,
+            per_row: 7,
+            slow_threads: 1,
+            fast_threads: 1,
+            by: ByArg::FixedPoint,
+            peak_ratio: 2.0,
+            repeats: 1,
+            simulate: None,
+            json: false,
+        };
+        let of = |format, rows, cols| needed_bytes(&args(format, rows, cols));
+        assert_eq!(of(FormatArg::Dense, 1000, 100), 8.0 * (100_000.0 + 100.0 + 3000.0));
+        // A row of seven entries, and x of 32 GB.
+        assert_eq!(of(FormatArg::Csr, 1, 4_000_000_000), 32e9 + 7.0 * 12.0 + 8.0 + 24.0);
+        // No row has more entries than columns.
+        assert_eq!(of(FormatArg::Csr, 100, 2), 100.0 * (2.0 * 12.0 + 8.0) + 8.0 * 302.0);
     }
 }
