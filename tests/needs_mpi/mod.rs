@@ -158,6 +158,22 @@ fn processes_are_surveyed() {
     }
 }
 
+/// Those of another rank may not run on the node of rank 0.
+#[test]
+#[ignore = "needs MPI: tests/run --install"]
+fn each_process_loads_its_own_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = folder.path().join("engine.toml");
+    let args = ["--json", "--threads", "1", "--engine-params", engine.to_str().unwrap()];
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        fs::write(&engine, "rank_kernels = [\"builtin\", \"builtin-portable\"]\n").unwrap();
+        let result: space::RunResult = serde_json::from_str(&passes(mpi, 2, &SMALL, &args)).unwrap();
+        assert!(result.kernel.ends_with("portable)"), "{}", result.kernel);
+        fs::write(&engine, "rank_kernels = [\"builtin\", \"/no/such/libblas.so\"]\n").unwrap();
+        refuses(mpi, 2, &SMALL, &args, &["rank 1: /no/such/libblas.so cannot be loaded"]);
+    }
+}
+
 #[test]
 #[ignore = "needs MPI: tests/run --install"]
 fn a_failing_rank_ends_the_job() {

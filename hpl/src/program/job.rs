@@ -20,6 +20,8 @@ pub(super) struct RankReport {
     pub(super) phases: Vec<PhaseTime>,
     /// Times are relative to `started`.
     pub(super) spans: Vec<Span>,
+    /// Name of its kernels.
+    pub(super) kernels: String,
     /// Rate of independent multiply–adds of its threads in GFLOP/s.
     pub(super) fma_peak_gflops: Option<f64>,
     /// Measurements of a survey.
@@ -64,6 +66,7 @@ impl Job {
         let mut rank = RankReport {
             phases: Vec::new(),
             spans: Vec::new(),
+            kernels: kernels.name(),
             fma_peak_gflops: None,
             survey: None,
             started: Instant::now(),
@@ -114,6 +117,13 @@ pub(super) fn phases(ranks: &[RankReport]) -> Vec<PhaseTime> {
     let mut phases: Vec<_> = ranks.iter().flat_map(|report| report.phases.iter().copied()).collect();
     phases.sort_by_key(|phase| (phase.step, phase.rank));
     phases
+}
+
+/// Names of the kernels of the ranks, each run of equal ones once, as stored with a result.
+pub(super) fn kernels(ranks: &[RankReport]) -> String {
+    let mut names: Vec<&str> = ranks.iter().map(|report| report.kernels.as_str()).collect();
+    names.dedup();
+    names.join("; ")
 }
 
 /// Rate of independent multiply–adds of all ranks in GFLOP/s; `None` where threads of one share cores.

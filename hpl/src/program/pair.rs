@@ -85,7 +85,7 @@ impl Runner {
         let found = in_turn(hpl.each_ref(), |side, window| sides[side].measure(ranks, window))?;
         let result = |side: Side<'_>| {
             let measured = side.measured.expect("a window was measured");
-            measurement.result(side.candidate, measured, options.threshold, side.kernels.names())
+            measurement.result(side.candidate, measured, options.threshold)
         };
         let [candidate, reference] = sides.map(result);
         Ok(pair_of(found.expect("an order above 0 has windows"), candidate, reference))
@@ -93,7 +93,7 @@ impl Runner {
 
     fn side(&self, ranks: &Ranks, candidate: &Candidate, force: bool) -> Result<Side<'_>, RunError> {
         let candidate = self.accept(ranks, candidate, force)?;
-        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let kernels = ranks.kernels(&self.kernels, &candidate.engine.rank_kernels)?;
         Ok(Side { candidate, kernels, measured: None })
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use space::Candidate;
+use space::{Candidate, KernelChoice};
 
 use super::job::{Job, JobOutcome, RankReport};
 use super::memory::FreeMemory;
 use super::processes::{self, Processes};
 use super::rank_threads::run_threads;
 use super::{RunError, UnderMpi, refuse_mpi};
-use crate::backend::host::kernels::RankKernels;
+use crate::backend::host::kernels::{KernelError, Loaded, RankKernels};
 use crate::comm::mpi::{Calls, LibraryError};
 use crate::comm::threads::ThreadComm;
 use crate::comm::{Buffers, Comm};
@@ -129,6 +129,23 @@ impl Ranks {
             Available::Threads(buffers) => buffers.matrices.reserve(lens),
             Available::Processes(_) => (),
         }
+    }
+
+    /// The kernels of the ranks in this process: `common`, or those of `rank_kernels` where that is not empty. Other processes load
+    /// their own, which may not run on the node of this one.
+    ///
+    /// # Errors
+    /// [`KernelError`].
+    pub(super) fn kernels<'a>(
+        &self,
+        common: &'a Loaded,
+        rank_kernels: &[KernelChoice],
+    ) -> Result<RankKernels<'a>, KernelError> {
+        let here = match &self.0 {
+            Available::Threads(_) => rank_kernels.len(),
+            Available::Processes(_) => rank_kernels.len().min(1),
+        };
+        RankKernels::new(common, &rank_kernels[..here])
     }
 
     /// Executes a job that has been checked; returns its outcome and the report of each rank, in order. `watch` receives the

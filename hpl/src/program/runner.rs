@@ -10,7 +10,7 @@ use super::files;
 use super::job::{self, Job};
 use super::memory::check_memory;
 use super::{Ranks, RunError};
-use crate::backend::host::kernels::{self, Loaded, RankKernels};
+use crate::backend::host::kernels::{self, Loaded};
 use crate::machine::host;
 use crate::observe::trace::Span;
 use crate::{Report, Residual, Watch};
@@ -95,7 +95,7 @@ impl Runner {
     ) -> Result<CompletedRun, RunError> {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
-        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let kernels = ranks.kernels(&self.kernels, &candidate.engine.rank_kernels)?;
         let job = Job::Run { wants_spans: options.watch.wants_spans() };
         let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, options.watch)?;
         let report = outcome.run();
@@ -122,7 +122,7 @@ impl Runner {
             started_utc,
             core_started_utc,
             host: host::facts().hostname,
-            kernel: kernels.names(),
+            kernel: job::kernels(&of_ranks),
             device: device.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             candidate,

@@ -4,7 +4,6 @@ use space::{Candidate, HplParams, order};
 
 use super::job::Job;
 use super::{Ranks, RunError, Runner};
-use crate::backend::host::kernels::RankKernels;
 use crate::measure::survey::RankSurvey;
 
 /// Checks that each rank of the grid has memory for a run on this rank alone, with `free_bytes` for all ranks together.
@@ -36,7 +35,7 @@ impl Runner {
         if !force {
             check_memory_each(&candidate.hpl, ranks.free_memory(candidate.hpl.ranks()).in_equal_parts())?;
         }
-        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let kernels = ranks.kernels(&self.kernels, &candidate.engine.rank_kernels)?;
         let (_, of_ranks) = ranks.run_on_all(&candidate, &Job::Survey(repeats), &kernels, &())?;
         Ok(of_ranks.into_iter().filter_map(|report| report.survey).collect())
     }

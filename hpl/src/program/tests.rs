@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use std::sync::Arc;
 
-use space::{Candidate, HplParams, RunResult, flops};
+use space::engine::InstructionSet;
+use space::{Candidate, HplParams, KernelChoice, RunResult, flops};
 
 use super::memory::{FreeMemory, check_memory};
 use super::rank_threads::{conclude, run_threads};
@@ -16,6 +17,7 @@ use crate::mat::{Mat, MatMut};
 use crate::observe::phases::Phase;
 use crate::observe::trace::Span;
 use crate::plan::Part;
+use crate::plan::windows::Windows;
 use crate::{Error, Watch};
 
 fn candidate(n: usize, p: usize, q: usize) -> Candidate {
@@ -42,6 +44,17 @@ fn a_run_yields_its_record() {
     let path = folder.path().join("result.json");
     write_result(&path, &result).unwrap();
     assert_eq!(serde_json::from_slice::<RunResult>(&std::fs::read(path).unwrap()).unwrap(), result);
+}
+
+#[test]
+fn a_result_names_the_kernels_of_each_rank() {
+    let mut candidate = candidate(60, 1, 3);
+    let portable = KernelChoice::Limited(InstructionSet::Portable);
+    candidate.engine.rank_kernels = vec![KernelChoice::Builtin, portable.clone(), portable];
+    let mut names = vec![Builtin::best().name(), Builtin::of(InstructionSet::Portable).unwrap().name()];
+    names.dedup();
+    assert_eq!(run_candidate(&candidate, &OPTIONS).unwrap().kernel, names.join("; "));
+    assert_eq!(measure_candidate(&candidate, &Windows::Auto, &OPTIONS).unwrap().kernel, names.join("; "));
 }
 
 /// Requests the spans.

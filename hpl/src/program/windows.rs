@@ -9,7 +9,6 @@ use space::{Candidate, flops};
 
 use super::job::{self, Job, RankReport};
 use super::{Ranks, RunError, RunOptions, Runner};
-use crate::backend::host::kernels::RankKernels;
 use crate::machine::host;
 use crate::plan::windows::{WindowTimes, Windows, WindowsReport, predict};
 use crate::program::files;
@@ -49,10 +48,10 @@ impl Runner {
         let measurement = MeasurementStart::now();
         let candidate = self.accept(ranks, candidate, options.force)?;
         let windows = windows.of(&candidate.hpl)?;
-        let kernels = RankKernels::new(&self.kernels, &candidate.engine.rank_kernels)?;
+        let kernels = ranks.kernels(&self.kernels, &candidate.engine.rank_kernels)?;
         let (outcome, of_ranks) = ranks.run_on_all(&candidate, &Job::Windows(windows), &kernels, &())?;
         let measured = (outcome.windows(), of_ranks);
-        Ok(measurement.result(candidate, measured, options.threshold, kernels.names()))
+        Ok(measurement.result(candidate, measured, options.threshold))
     }
 }
 
@@ -73,9 +72,9 @@ impl MeasurementStart {
         candidate: Candidate,
         (report, of_ranks): (WindowsReport, Vec<RankReport>),
         threshold: f64,
-        kernel: String,
     ) -> WindowsResult {
         let report = WindowsReport { phases: job::phases(&of_ranks), ..report };
+        let kernel = job::kernels(&of_ranks[..candidate.hpl.ranks()]);
         WindowsResult {
             started_utc: self.started_utc.clone(),
             wall_s: self.clock.elapsed().as_secs_f64(),

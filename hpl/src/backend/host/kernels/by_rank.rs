@@ -17,7 +17,7 @@ pub(crate) struct RankKernels<'a> {
 }
 
 impl<'a> RankKernels<'a> {
-    /// The `common` kernels for all ranks or, if `choices` is not empty, one choice for each rank.
+    /// The `common` kernels for all ranks or, if `choices` is not empty, one choice for each rank of this process.
     pub(crate) fn new(common: &'a Loaded, choices: &[KernelChoice]) -> Result<Self, KernelError> {
         let (mut loaded, mut distinct): (Vec<Loaded>, Vec<&KernelChoice>) = (Vec::new(), Vec::new());
         let mut by_rank = Vec::with_capacity(choices.len());
@@ -36,13 +36,6 @@ impl<'a> RankKernels<'a> {
     pub(crate) fn of(&self, rank: usize) -> &dyn Kernels {
         &**self.by_rank.get(rank).map_or(self.common, |&at| &self.loaded[at])
     }
-
-    /// Names of the kernels, each run of equal ones once, as stored with a result.
-    pub(crate) fn names(&self) -> String {
-        let mut names: Vec<String> = self.by_rank.iter().map(|&at| self.loaded[at].name()).collect();
-        names.dedup();
-        if names.is_empty() { self.common.name() } else { names.join("; ") }
-    }
 }
 
 #[cfg(test)]
@@ -60,11 +53,8 @@ mod tests {
         let kernels = RankKernels::new(&common, &choices).unwrap();
         assert_eq!(kernels.loaded.len(), 2);
         let (limited, best) = (Builtin::of(InstructionSet::Portable).unwrap().name(), common.name());
-        let mut expected = vec![limited.clone(), best, limited.clone(), limited];
-        assert_eq!((0..4).map(|rank| kernels.of(rank).name()).collect::<Vec<_>>(), expected);
-        expected.dedup();
-        assert_eq!(kernels.names(), expected.join("; "));
-        let alike = RankKernels::new(&common, &[]).unwrap();
-        assert_eq!((alike.of(7).name(), alike.names()), (common.name(), common.name()));
+        let expected = [limited.clone(), best, limited.clone(), limited];
+        assert_eq!([0, 1, 2, 3].map(|rank| kernels.of(rank).name()), expected);
+        assert_eq!(RankKernels::new(&common, &[]).unwrap().of(7).name(), common.name());
     }
 }
