@@ -112,6 +112,17 @@ fn the_update_of_look_ahead_columns_is_recorded() {
         // The other thread may take all tiles of a step.
         assert!(!steps(Phase::Update).is_empty(), "{threads} threads");
     }
+    // Of a panel of 256 columns each thread solves a part.
+    let mut wide = candidate(800, 1, 1);
+    (wide.hpl.nb, wide.hpl.depth, wide.engine.threads) = (256, 1, 2);
+    let spans = run_candidate_spans(&wide, &WantsSpans);
+    for step in [0, 1] {
+        let solved = |span: &Span| (span.thread, span.step, span.part) == (1, step, Some(Part::LookAhead));
+        assert!(spans.iter().any(solved), "{step}");
+    }
+    for thread in spans.chunk_by(|a, b| a.thread == b.thread) {
+        assert!(thread.windows(2).all(|pair| pair[0].end_s <= pair[1].start_s), "{thread:?}");
+    }
 }
 
 fn run_candidate_spans(candidate: &Candidate, watch: &dyn Watch) -> Vec<Span> {

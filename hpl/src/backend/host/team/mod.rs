@@ -162,23 +162,23 @@ impl<'scope> Team<'scope> {
         Ok(slots.into_iter().filter_map(result).collect())
     }
 
-    /// Calls `work` once for each of `items`, which the threads take in order. The first thread calls `between` after each of its
-    /// items and takes no more when that fails.
+    /// Calls `work` once for each of `items`, which the threads take in order, with the index of the thread. The first thread calls
+    /// `between` after each of its items and takes no more when that fails.
     ///
     /// # Errors
     /// That of `between`, or [`HelperPanicked`], after all have ended.
     pub(crate) fn deal<T: Send, E: From<HelperPanicked>>(
         &mut self,
         items: Vec<T>,
-        work: impl Fn(T) + Sync,
+        work: impl Fn(usize, T) + Sync,
         mut between: impl FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         let items = Mutex::new(items.into_iter());
         let next = || items.lock().next();
-        let helper = |_| std::iter::from_fn(next).for_each(&work);
+        let helper = |index: usize| std::iter::from_fn(next).for_each(|item| work(index, item));
         let first_thread = || {
             std::iter::from_fn(next).try_for_each(|item| {
-                work(item);
+                work(0, item);
                 between()
             })
         };

@@ -87,7 +87,7 @@ pub fn a_helper_panics() {
 pub fn items_are_dealt() {
     in_team(2, |team| {
         let done = Handed::zeros(3);
-        let work = |item: usize| {
+        let work = |_: usize, item: usize| {
             assert_eq!(done[item].get(), 0);
             done[item].set(1);
         };

@@ -7,11 +7,11 @@ use std::ops::RangeInclusive;
 
 use super::division::{COLS, WIDEST_TILE, tile_rows};
 use super::slab::{Slab, store_u};
-use crate::backend::SectionSwap;
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedL, PackedU};
 use crate::backend::host::scratch::ScratchPool;
 use crate::backend::host::team::{HelperPanicked, Team};
+use crate::backend::{SectionSwap, Update};
 use crate::mat::{Mat, MatMut};
 use crate::observe::phases::Phase;
 
@@ -19,14 +19,14 @@ use crate::observe::phases::Phase;
 const TILES_PER_THREAD: RangeInclusive<usize> = 1..=6;
 
 /// Updates `section` by all threads. The first one calls `between` with the phase that ends: once the row swap is complete, and after
-/// each of its tiles.
+/// each of its tiles. The other threads record their solves and tiles.
 ///
 /// # Errors
 /// That of `between`, or when a thread fails.
 pub(super) fn by_all_threads<E: From<HelperPanicked>>(
     (l1, l2): (Mat<'_>, PackedL<'_>),
     section: Slab<'_>,
-    rows: &SectionSwap<'_>,
+    update: &Update<'_>,
     kernels: &dyn Kernels,
     team: &mut Team<'_>,
     scratch: &ScratchPool,
@@ -36,7 +36,7 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
     let (jb, cols) = (l1.rows(), c.cols());
     // [U; C] ← P·[U; C]
     let mut gathered = None;
-    let mut u = match rows {
+    let mut u = match &update.rows {
         SectionSwap::Local(pivots) => {
             team.columns([diag.reborrow(), c.reborrow()], |_, [mut u, mut c]| interchange(&mut u, &mut c, pivots))?;
             diag.reborrow()
@@ -55,20 +55,26 @@ pub(super) fn by_all_threads<E: From<HelperPanicked>>(
     let mut groups = scratch.take(if packs { jb } else { 0 }, cols);
     let share = team.share(cols, jb).next_multiple_of(kernels.group_cols());
     let copies = groups.elements().chunks_mut(share * jb).map(Some).chain(std::iter::repeat_with(|| None));
-    let parts = u.reborrow().chunks_cols(share).into_iter().zip(copies);
-    team.map(parts.collect(), |(mut u, copy)| {
+    let parts = u.reborrow().chunks_cols(share).into_iter().zip(copies).enumerate();
+    // `between` tells what the first thread does.
+    let recorder = |thread: usize| (thread > 0).then(|| update.trace.recorder(thread, update.panel.k, update.part));
+    team.map(parts.collect(), |(thread, (mut u, copy))| {
+        let recorder = recorder(thread);
         kernels.trsm(l1, u.reborrow());
         copy.into_iter().for_each(|copy| kernels.pack_u(u.as_ref(), copy));
+        recorder.into_iter().for_each(|mut recorder| recorder.done(Phase::Update));
     })?;
     // C ← C − L2 U
     let (u, copy) = (u.as_ref(), groups.view_elements());
-    let multiply = |(i, j, c): (usize, usize, MatMut<'_>)| {
+    let multiply = |thread: usize, (i, j, c): (usize, usize, MatMut<'_>)| {
+        let recorder = recorder(thread);
         let (rows, cols) = (i..i + c.rows(), j..j + c.cols());
         let u = match packs {
             true => PackedU::groups(&copy[cols.start * jb..cols.end * jb], jb, cols.len()),
             false => PackedU::InPlace(u.sub(0, cols.start, jb, cols.len())),
         };
         kernels.multiply(l2.sub_rows(rows), &mut [(u, c)]);
+        recorder.into_iter().for_each(|mut recorder| recorder.done(Phase::Update));
     };
     let tiles = tiles(c, team.threads(), kernels.strip_rows().unwrap_or(1));
     team.deal(tiles, multiply, || between(Phase::Update))?;

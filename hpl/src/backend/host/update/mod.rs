@@ -61,7 +61,7 @@ pub(super) fn section<M: Meanwhile>(
             clock = Instant::now();
             polled
         };
-        lookahead::by_all_threads((l.l1(), l.l2()), slab, &update.rows, kernels, team, scratch, between)?;
+        lookahead::by_all_threads((l.l1(), l.l2()), slab, update, kernels, team, scratch, between)?;
         return Ok(clock);
     }
     let division = Division::of(cols, team.threads(), kernels.widest_slab());
@@ -141,7 +141,7 @@ pub(super) fn by_panel(
     let l = (l1.view(), PackedL::InPlace(panel.l2()));
     let (_, slab) = split_section(update, a);
     let mut swapped = Instant::now();
-    lookahead::by_all_threads(l, slab, &update.rows, kernels, team, scratch, |phase| {
+    lookahead::by_all_threads(l, slab, update, kernels, team, scratch, |phase| {
         if phase == Phase::Rs {
             swapped = Instant::now();
         }
