@@ -48,9 +48,9 @@ pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainErr
     }
 }
 
-/// The values of `usual` that `limits` allow, for order `n`.
-pub(super) fn narrowed(usual: Values, limits: &Limits, n: usize) -> Result<Values, DomainError> {
-    let values = limits.apply(usual)?;
+/// The values of `usual` that `limits` allow, or else those of `finest`, for order `n`.
+pub(super) fn narrowed(usual: Values, finest: &Values, limits: &Limits, n: usize) -> Result<Values, DomainError> {
+    let values = limits.apply(usual, finest)?;
     // Listed values may be above N too, and NB below every NBMIN has no candidate.
     let mut values = Values { nb: up_to(&values.nb, n), nbmin: up_to(&values.nbmin, n), ..values };
     let (nb, nbmin) = (values.nb[values.nb.len() - 1], values.nbmin[0]);

@@ -8,7 +8,7 @@ use super::grids::{aspect, grid_of};
 use super::limits::Limits;
 use super::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS};
 use super::usual::default_candidate;
-use super::values::{DETAILS, Values, up_to};
+use super::values::{DETAILS, Detail, Values, up_to};
 use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
 use crate::rules::RuleError;
@@ -81,16 +81,20 @@ impl ForeignDomain {
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
         let last = DETAILS.len() - 1;
-        let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
-            let limit = if index == last { usize::MAX } else { most };
-            let mut values = detail.values(&spec, &splits);
+        let of = |detail: &Detail| {
+            let mut values = Values { split: vec![0.0], ..detail.values(&spec, &splits) };
             if !foreign.nb.is_empty() {
                 values.nb = up_to(&foreign.nb, spec.n);
             }
             if let Err(place) = values.nbmin.binary_search(&usual.hpl.nbmin) {
                 values.nbmin.insert(place, usual.hpl.nbmin);
             }
-            let values = narrowed(Values { split: vec![0.0], ..values }, limits, spec.n);
+            values
+        };
+        let finest = of(&DETAILS[0]);
+        let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
+            let limit = if index == last { usize::MAX } else { most };
+            let values = narrowed(of(detail), &finest, limits, spec.n);
             values.map(|values| Self::with(&spec, &foreign, usual.clone(), values, limit)).transpose()
         });
         domain.expect("the last detail has no limit")?

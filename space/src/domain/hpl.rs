@@ -74,8 +74,9 @@ impl HplDomain {
             usual.check_in_one_process()?;
         }
         let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
+        let finest = DETAILS[0].values(spec, &splits);
         for (index, detail) in DETAILS.iter().enumerate() {
-            let values = narrowed(detail.values(spec, &splits), limits, spec.n)?;
+            let values = narrowed(detail.values(spec, &splits), &finest, limits, spec.n)?;
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
             if limit(index) < usize::MAX && domain.exceeds(limit(index)) {
                 continue;

@@ -24,10 +24,10 @@ use serde::{Deserialize, Deserializer};
 
 use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
+use crate::Swap;
 use crate::nearest::hint;
 use crate::params::Coded;
 use crate::settings::{NodeSettings, SettingLevels};
-use crate::{Bcast, Looking, Pmap, Swap};
 
 /// The limits of each named dimension; empty for the usual space.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -207,29 +207,32 @@ impl Limits {
         self.0.is_empty()
     }
 
-    /// The values that are left of `usual`.
-    pub(super) fn apply(&self, usual: Values) -> Result<Values, LimitError> {
+    /// The values that are left of `usual`; where nothing is left of a dimension, what is left of it in `finest`, of which
+    /// `usual` may be a choice.
+    pub(super) fn apply(&self, usual: Values, finest: &Values) -> Result<Values, LimitError> {
         let size = |value: usize| value as f64;
+        let of_ranks = |(ranks, _): &(usize, usize)| (ranks.to_string(), size(*ranks));
+        let of_grid = |(p, q): &(usize, usize)| (format!("{p}:{q}"), size(*p) / size(*q));
         Ok(Values {
-            splits: self.subset("ranks", usual.splits, |(ranks, _)| (ranks.to_string(), size(*ranks)))?,
-            aspects: self.subset("grid", usual.aspects, |(p, q)| (format!("{p}:{q}"), size(*p) / size(*q)))?,
-            nb: self.sizes("nb", usual.nb, 1)?,
-            nbmin: self.sizes("nbmin", usual.nbmin, 1)?,
-            ndiv: self.sizes("ndiv", usual.ndiv, 2)?,
-            pfact: self.named("pfact", usual.pfact, Looking::ALL.iter().map(|(value, _)| *value))?,
-            rfact: self.named("rfact", usual.rfact, Looking::ALL.iter().map(|(value, _)| *value))?,
-            bcast: self.named("bcast", usual.bcast, Bcast::ALL.iter().map(|(value, _)| *value))?,
-            depth: self.sizes("depth", usual.depth, 0)?,
-            swap: self.subset("swap", usual.swap, |swap: &Swap| (swap.name().to_owned(), 0.0))?,
-            split: self.shares(usual.split)?,
-            pmap: self.named("pmap", usual.pmap, Pmap::ALL.iter().map(|(value, _)| *value))?,
+            splits: self.subset("ranks", usual.splits, &finest.splits, of_ranks)?,
+            aspects: self.subset("grid", usual.aspects, &finest.aspects, of_grid)?,
+            nb: or_finest(usual.nb, &finest.nb, |values| self.sizes("nb", values, 1))?,
+            nbmin: or_finest(usual.nbmin, &finest.nbmin, |values| self.sizes("nbmin", values, 1))?,
+            ndiv: or_finest(usual.ndiv, &finest.ndiv, |values| self.sizes("ndiv", values, 2))?,
+            pfact: or_finest(usual.pfact, &finest.pfact, |values| self.named("pfact", values))?,
+            rfact: or_finest(usual.rfact, &finest.rfact, |values| self.named("rfact", values))?,
+            bcast: or_finest(usual.bcast, &finest.bcast, |values| self.named("bcast", values))?,
+            depth: or_finest(usual.depth, &finest.depth, |values| self.sizes("depth", values, 0))?,
+            swap: self.subset("swap", usual.swap, &finest.swap, |swap: &Swap| (swap.name().to_owned(), 0.0))?,
+            split: or_finest(usual.split, &finest.split, |values| self.shares(values))?,
+            pmap: or_finest(usual.pmap, &finest.pmap, |values| self.named("pmap", values))?,
         })
     }
 
     /// The allowed values of an additional dimension of another engine.
     pub(super) fn extra(&self, usual: &Extra) -> Result<Extra, LimitError> {
-        let levels = usual.labels.iter().cloned().zip(usual.features.iter().copied()).collect();
-        let (labels, features) = self.subset(&usual.name, levels, Clone::clone)?.into_iter().unzip();
+        let levels: Vec<(String, f64)> = usual.labels.iter().cloned().zip(usual.features.iter().copied()).collect();
+        let (labels, features) = self.subset(&usual.name, levels.clone(), &levels, Clone::clone)?.into_iter().unzip();
         Ok(Extra { labels, features, ..usual.clone() })
     }
 
@@ -253,15 +256,16 @@ impl Limits {
         })
     }
 
-    /// Of the usual values those that are allowed: nothing can be added.
+    /// Of the usual values those that are allowed, or else of the finest ones: nothing can be added to these.
     fn subset<T: Clone>(
         &self,
         name: &str,
         usual: Vec<T>,
+        finest: &[T],
         of: impl Fn(&T) -> (String, f64),
     ) -> Result<Vec<T>, LimitError> {
         let Some(limit) = self.0.get(name) else { return Ok(usual) };
-        let labels: Vec<String> = usual.iter().map(|value| of(value).0).collect();
+        let labels: Vec<String> = finest.iter().map(|value| of(value).0).collect();
         for word in limit.words() {
             if !labels.contains(&word.to_string()) {
                 let wrong = format!("not possible here; possible are {}", labels.join(", "));
@@ -272,7 +276,10 @@ impl Limits {
             let (label, position) = of(value);
             limit.lists(&label) && limit.spans(position)
         };
-        let left: Vec<T> = usual.into_iter().filter(allowed).collect();
+        let mut left: Vec<T> = usual.into_iter().filter(&allowed).collect();
+        if left.is_empty() {
+            left = finest.iter().filter(|&value| allowed(value)).cloned().collect();
+        }
         limit.not_empty(name, left, || labels)
     }
 
@@ -321,16 +328,11 @@ impl Limits {
         limit.not_empty(name, left, || labels)
     }
 
-    /// Values with names; `all` can be listed, in the order in which the usual ones come first.
-    fn named<T: Coded + PartialEq>(
-        &self,
-        name: &str,
-        usual: Vec<T>,
-        all: impl Iterator<Item = T>,
-    ) -> Result<Vec<T>, LimitError> {
+    /// Values with names; all can be listed, in the order in which the usual ones come first.
+    fn named<T: Coded + PartialEq>(&self, name: &str, usual: Vec<T>) -> Result<Vec<T>, LimitError> {
         let Some(limit) = self.0.get(name) else { return Ok(usual) };
         let mut known = usual.clone();
-        for value in all {
+        for &(value, _) in T::ALL {
             if !known.contains(&value) {
                 known.push(value);
             }
@@ -348,6 +350,15 @@ impl Limits {
         let left = base.into_iter().filter(|value| limit.lists(value.name())).collect();
         limit.not_empty(name, left, || names)
     }
+}
+
+/// What `narrow` leaves of the usual values of a dimension, or else of its finest ones.
+fn or_finest<T: Clone>(
+    usual: Vec<T>,
+    finest: &[T],
+    narrow: impl Fn(Vec<T>) -> Result<Vec<T>, LimitError>,
+) -> Result<Vec<T>, LimitError> {
+    narrow(usual).or_else(|_| narrow(finest.to_vec()))
 }
 
 const CATEGORICAL: [&str; 5] = ["pfact", "rfact", "bcast", "swap", "pmap"];

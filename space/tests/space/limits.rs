@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use space::dims::Space;
-use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, ProcessRows};
+use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, MAX_POINTS, ProcessRows};
 use space::guide::GUIDELINES;
-use space::{Bcast, Candidate, Candidates, KernelChoice, Unequal};
+use space::{Bcast, Candidate, Candidates, KernelChoice, Looking, Unequal};
 
 fn spec(cores: usize) -> DomainSpec {
     DomainSpec {
@@ -81,6 +81,18 @@ fn a_value_that_cannot_matter_hides_no_grid() {
     let domain = within(4, "[bcast]\nfixed = 'long'").unwrap();
     assert!(candidates(&domain).iter().any(|run| run.hpl.q == 1));
     assert!(candidates(&domain).iter().any(|run| run.hpl.q == 4));
+}
+
+/// Where there are many grids, fewer values are usual: those that are left out there stay possible.
+#[test]
+fn limits_choose_among_all_values_also_where_there_are_many_grids() {
+    let all = candidates(&within(8, "[rfact]\nwithout = ['crout']").unwrap());
+    assert!((1..=MAX_POINTS).contains(&all.len()) && all.iter().all(|run| run.hpl.rfact != Looking::Crout));
+    let all = candidates(&within(120, "[nb]\nmax = 24").unwrap());
+    assert_eq!(all.iter().map(|run| run.hpl.nb).collect::<BTreeSet<_>>(), [16, 24].into());
+    // What is no value anywhere is refused, and the message has all values.
+    let error = within(120, "[nb]\nmax = 12").err().unwrap();
+    assert!(error.contains("leaves no value of 16, 24, 32"), "{error}");
 }
 
 #[test]
