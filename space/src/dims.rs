@@ -64,18 +64,18 @@ pub trait Space: Sync {
     }
 }
 
-/// All canonical points in lexicographic order, `None` when there are more than `limit`; `is_canonical` says whether
-/// levels are their own canonical form.
+/// All canonical points in lexicographic order, `None` when there are more than `limit`; `begins` says whether any of them begins
+/// with the first so many of the levels, behind which are zeros, and of all levels whether they are one.
 ///
-/// Whether a level matters must depend on dimensions before it alone, and level 0 must need the least memory: where the
-/// first levels are not canonical with zeros behind them, they never are.
-pub(crate) fn enumerate(dims: &[Dim], limit: usize, is_canonical: impl Fn(&[u16]) -> bool) -> Option<Vec<Point>> {
+/// Where it depends on dimensions before it alone whether a level matters, and level 0 needs the least memory, the first levels
+/// begin no point if they are not canonical with zeros behind them.
+pub(crate) fn enumerate(dims: &[Dim], limit: usize, begins: impl Fn(&[u16], usize) -> bool) -> Option<Vec<Point>> {
     let mut points = Vec::new();
     let add = |levels: &[u16]| {
         points.push(Point(levels.to_vec()));
         points.len() <= limit
     };
-    Walk { dims, is_canonical, each: add }.extend(&mut vec![0; dims.len()], 0).then_some(points)
+    Walk { dims, begins, each: add }.extend(&mut vec![0; dims.len()], 0).then_some(points)
 }
 
 /// Whether there are more points than `limit`, without making them: what follows the first `known` levels, at least two, is
@@ -86,7 +86,7 @@ pub(crate) fn exceeds<K: Eq + Hash>(
     limit: usize,
     known: usize,
     kind: impl Fn(&[u16]) -> Option<K>,
-    is_canonical: impl Fn(&[u16]) -> bool,
+    begins: impl Fn(&[u16], usize) -> bool,
 ) -> bool {
     let known = known.min(dims.len());
     let mut counts: HashMap<K, usize> = HashMap::new();
@@ -99,7 +99,7 @@ pub(crate) fn exceeds<K: Eq + Hash>(
                 count += 1;
                 count <= limit
             };
-            Walk { dims, is_canonical: &is_canonical, each: one }.extend(&mut levels.to_vec(), known);
+            Walk { dims, begins: &begins, each: one }.extend(&mut levels.to_vec(), known);
             count
         });
         total <= limit
@@ -110,17 +110,17 @@ pub(crate) fn exceeds<K: Eq + Hash>(
         .enumerate()
         .map(|(d, dim)| if d < known { dim.clone() } else { Dim { levels: dim.levels[..1].to_vec(), ..dim.clone() } })
         .collect();
-    !Walk { dims: &leading, is_canonical: |_: &[u16]| true, each: count }.extend(&mut vec![0; dims.len()], 0)
+    !Walk { dims: &leading, begins: |_: &[u16], _: usize| true, each: count }.extend(&mut vec![0; dims.len()], 0)
 }
 
 struct Walk<'a, F, G> {
     dims: &'a [Dim],
-    is_canonical: F,
+    begins: F,
     /// Called with each point; returns whether to continue.
     each: G,
 }
 
-impl<F: Fn(&[u16]) -> bool, G: FnMut(&[u16]) -> bool> Walk<'_, F, G> {
+impl<F: Fn(&[u16], usize) -> bool, G: FnMut(&[u16]) -> bool> Walk<'_, F, G> {
     /// Visits the canonical points with the first `d` of `levels`; whether it came to the last.
     fn extend(&mut self, levels: &mut [u16], d: usize) -> bool {
         let Some(dim) = self.dims.get(d) else { return (self.each)(levels) };
@@ -128,7 +128,7 @@ impl<F: Fn(&[u16]) -> bool, G: FnMut(&[u16]) -> bool> Walk<'_, F, G> {
             levels[d] = level;
             levels[d + 1..].fill(0);
             // The ranks alone say nothing yet: their grid comes next.
-            let dead = d > 0 && !(self.is_canonical)(levels);
+            let dead = d > 0 && !(self.begins)(levels, d + 1);
             dead || self.extend(levels, d + 1)
         })
     }

@@ -113,13 +113,13 @@ impl ForeignDomain {
         let rules = rules(foreign);
         let (spec, workspace) = (spec.clone(), foreign.workspace);
         let mut domain = Self { usual, spec, rules, workspace, splits, aspects, axes, dims, points: Vec::new() };
-        let is_canonical = |levels: &[u16]| domain.is_canonical(levels);
+        let begins = |levels: &[u16], known: usize| domain.begins_a_point(levels, known);
         let nb = domain.axes.iter().position(|axis| matches!(axis, ForeignDim::Nb(_))).map_or(2, |axis| axis + 1);
         let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (GridKind::of(&hpl), levels[2..nb].to_vec()));
-        if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, is_canonical) {
+        if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, begins) {
             return None;
         }
-        domain.points = enumerate(&domain.dims, limit, is_canonical)?;
+        domain.points = enumerate(&domain.dims, limit, begins)?;
         Some(if domain.points.is_empty() {
             Err(emptied(&domain.spec, &values, (workspace, foreign.may_factor())))
         } else {
@@ -242,6 +242,21 @@ impl ForeignDomain {
         self.is_valid(&hpl, levels)
             && self.axes.iter().zip(levels).all(acts)
             && (canonical == hpl || self.with_levels(canonical, levels) == Some(canonical))
+    }
+
+    /// Whether a canonical point may begin with the first `known` of `levels`, behind which are zeros. Whether blocks of threads of
+    /// the device factor panels, which decides on PFACT, RFACT and memory, is one of the last dimensions.
+    fn begins_a_point(&self, levels: &[u16], known: usize) -> bool {
+        let changed = |(at, axis): (usize, &ForeignDim)| {
+            let ForeignDim::Extra(own) = axis else { return None };
+            let differs = |level: &u16| own.device_factors(*level) != own.device_factors(0);
+            let other = (0..own.labels.len() as u16).find(differs)?;
+            let mut levels = levels.to_vec();
+            levels[at] = other;
+            Some(levels)
+        };
+        let mut others = self.axes.iter().enumerate().skip(known).filter_map(changed);
+        self.is_canonical(levels) || others.any(|levels| self.is_canonical(&levels))
     }
 
     fn canonical_levels(&self, levels: &[u16]) -> Option<Vec<u16>> {

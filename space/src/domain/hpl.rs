@@ -81,7 +81,7 @@ impl HplDomain {
             if limit(index) < usize::MAX && domain.exceeds(limit(index)) {
                 continue;
             }
-            if let Some(points) = enumerate(&domain.dims, limit(index), |levels| domain.is_canonical(levels)) {
+            if let Some(points) = enumerate(&domain.dims, limit(index), |levels, _| domain.is_canonical(levels)) {
                 domain.points = points;
                 return if domain.points.is_empty() {
                     Err(emptied(spec, &domain.values, (spec.workspace(), false)))
@@ -186,7 +186,7 @@ impl HplDomain {
             let alone = self.spec.most_threads.is_none_or(|most| threads >= most);
             Some((GridKind::of(&hpl), hpl.ranks() * threads == 1, alone, has_split, levels[2]))
         };
-        exceeds(&self.dims, limit, 3, kind, |levels| self.is_canonical(levels))
+        exceeds(&self.dims, limit, 3, kind, |levels, _| self.is_canonical(levels))
     }
 
     fn is_valid(&self, hpl: &HplParams) -> bool {

@@ -3,6 +3,7 @@
 mod candidate;
 mod dat;
 mod domain;
+mod foreign;
 mod fuzz;
 mod limits;
 mod machine;

@@ -1,0 +1,64 @@
+//! The domain of another engine is complete, whatever its dimensions and the allowed values are.
+
+use std::collections::BTreeSet;
+
+use space::dims::{Point, Space};
+use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, ProcessRows};
+use space::workspace::{RunShape, Workspace};
+use space::{Candidates, KernelChoice, Unequal};
+
+fn spec(n: usize, cores: usize) -> DomainSpec {
+    DomainSpec {
+        n,
+        cores,
+        memory_bytes: 1 << 33,
+        kernels: KernelChoice::Builtin,
+        ranks: None,
+        threads: None,
+        most_threads: None,
+        unequal: Unequal::default(),
+    }
+}
+
+fn engine(obeys: &[&str]) -> ForeignSpec {
+    ForeignSpec { obeys: obeys.iter().map(|&name| name.to_owned()).collect(), ..ForeignSpec::default() }
+}
+
+/// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,
+/// RFACT and memory.
+#[test]
+fn no_point_is_missing_where_a_device_may_factor_panels() {
+    let shape = RunShape { n: 1000, p: 1, q: 1, nb: 128, depth: 2, device_factors: true };
+    let tight = Workspace::OurDevice.bytes(shape);
+    let cases = [(["32", "0"], 1 << 33, 30), (["0", "32"], 1 << 33, 30), (["0", "32"], tight, 3)];
+    for (blocks, memory_bytes, expected) in cases {
+        let fact_blocks = Extra {
+            name: "fact_blocks".into(),
+            labels: blocks.map(str::to_owned).to_vec(),
+            features: vec![0.0, 1.0],
+            ordered: false,
+            acts: ProcessRows::One,
+        };
+        let foreign = ForeignSpec {
+            depth_alone: true,
+            workspace: Workspace::OurDevice,
+            extra: vec![fact_blocks],
+            ..engine(&["pfact", "rfact", "depth"])
+        };
+        let domain = ForeignDomain::new(&DomainSpec { memory_bytes, ..spec(1000, 1) }, &foreign).unwrap();
+        let mut all: Vec<Vec<u16>> = vec![Vec::new()];
+        for dim in domain.dims() {
+            let count = dim.levels.len() as u16;
+            let grow = |head: Vec<u16>| (0..count).map(move |level| [head.clone(), vec![level]].concat());
+            all = all.into_iter().flat_map(grow).collect();
+        }
+        let canonical = all.into_iter().filter_map(|levels| domain.canonical(&Point(levels)));
+        let canonical: BTreeSet<Point> = canonical.collect();
+        let points: BTreeSet<Point> = domain.points().iter().cloned().collect();
+        assert_eq!(canonical, points, "{blocks:?}");
+        assert_eq!(points.len(), expected, "{blocks:?}");
+        for point in &canonical {
+            assert_eq!(domain.point(&domain.candidate(point)).as_ref(), Some(point));
+        }
+    }
+}
