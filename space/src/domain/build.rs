@@ -97,6 +97,16 @@ fn too_large(spec: &DomainSpec, values: &Values, (workspace, device_factors): (W
     DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
 }
 
+/// The level of `value`, the first one where it is not allowed.
+pub(super) fn level_or_first<T: PartialEq>(values: &[T], value: &T) -> u16 {
+    level(values, value).unwrap_or_default()
+}
+
+/// The level of a number which all larger ones are equal to in effect: that of the first of the rising `values` that is not below it.
+pub(super) fn level_from(values: &[usize], value: usize) -> u16 {
+    values.iter().position(|&known| known >= value).and_then(|level| u16::try_from(level).ok()).unwrap_or_default()
+}
+
 pub(super) fn level<T: PartialEq>(values: &[T], value: &T) -> Option<u16> {
     values.iter().position(|known| known == value).and_then(|level| u16::try_from(level).ok())
 }

@@ -2,7 +2,7 @@
 //!
 //! Points are canonical by Netlib's rules, which most other programs follow.
 
-use super::build::{GridKind, emptied, level, narrowed, splits};
+use super::build::{GridKind, emptied, level, level_from, level_or_first, narrowed, splits};
 use super::error::DomainError;
 use super::grids::{aspect, grid_of};
 use super::limits::Limits;
@@ -80,7 +80,6 @@ impl ForeignDomain {
         let (spec, splits, usual) = prepared(spec, foreign)?;
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
-        let last = DETAILS.len() - 1;
         let of = |detail: &Detail| {
             let mut values = Values { split: vec![0.0], ..detail.values(&spec, &splits) };
             if !foreign.nb.is_empty() {
@@ -93,7 +92,7 @@ impl ForeignDomain {
         };
         let finest = of(&DETAILS[0]);
         let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
-            let limit = if index == last { usize::MAX } else { most };
+            let limit = if index + 1 == DETAILS.len() { usize::MAX } else { most };
             let values = narrowed(of(detail), &finest, limits, spec.n);
             values.map(|values| Self::with(&spec, &foreign, usual.clone(), values, limit)).transpose()
         });
@@ -167,8 +166,8 @@ impl ForeignDomain {
         Some(hpl)
     }
 
-    /// The levels of the canonical form of a run, with those of ranks and grid from `known` if given; `extra`: levels of the
-    /// additional dimensions of this engine. A parameter that is no dimension must have its single value.
+    /// The levels of the canonical form of a run, as [`allowed`](Self::allowed) says. A parameter that is no dimension must have its
+    /// single value.
     fn levels(
         &self,
         (hpl, threads): (HplParams, usize),
@@ -180,24 +179,35 @@ impl ForeignDomain {
             _ => false,
         });
         let hpl = self.canonical_of(&hpl, threads, factors);
+        let levels = self.allowed((&hpl, threads), known, extra)?;
+        let (chosen, same) = self.chosen(&levels)?;
+        (self.canonical_of(&chosen, threads, factors) == hpl && same == threads).then_some(levels)
+    }
+
+    /// The level of each value of a canonical run, the first one for a value that is not allowed; those of ranks and grid from `known`
+    /// if given, those of the additional dimensions of this engine from `extra`.
+    fn allowed(
+        &self,
+        (hpl, threads): (&HplParams, usize),
+        known: Option<&[u16]>,
+        extra: impl Fn(usize, &Extra) -> Option<u16>,
+    ) -> Option<Vec<u16>> {
         let of_axis = |(i, axis): (usize, &ForeignDim)| match axis {
             ForeignDim::Ranks | ForeignDim::Grid if known.is_some() => known.map(|levels| levels[i]),
             ForeignDim::Ranks => level(&self.splits, &(hpl.ranks(), threads)),
             ForeignDim::Grid => level(&self.aspects, &aspect(hpl.p, hpl.q)),
-            ForeignDim::Nb(values) => level(values, &hpl.nb),
-            ForeignDim::Nbmin(values) => level(values, &hpl.nbmin),
-            ForeignDim::Ndiv(values) => level(values, &hpl.ndiv),
-            ForeignDim::Pfact(values) => level(values, &hpl.pfact),
-            ForeignDim::Rfact(values) => level(values, &hpl.rfact),
-            ForeignDim::Bcast(values) => level(values, &hpl.bcast),
-            ForeignDim::Depth(values) => level(values, &hpl.depth),
-            ForeignDim::Swap(values) => level(values, &hpl.swap),
+            ForeignDim::Nb(values) => Some(level_or_first(values, &hpl.nb)),
+            ForeignDim::Nbmin(values) => Some(level_or_first(values, &hpl.nbmin)),
+            ForeignDim::Ndiv(values) => Some(level_from(values, hpl.ndiv)),
+            ForeignDim::Pfact(values) => Some(level_or_first(values, &hpl.pfact)),
+            ForeignDim::Rfact(values) => Some(level_or_first(values, &hpl.rfact)),
+            ForeignDim::Bcast(values) => Some(level_or_first(values, &hpl.bcast)),
+            ForeignDim::Depth(values) => Some(level_from(values, hpl.depth)),
+            ForeignDim::Swap(values) => Some(level_or_first(values, &hpl.swap)),
             ForeignDim::Extra(own) if !own.acts.contain(hpl.p) => Some(0),
             ForeignDim::Extra(own) => extra(i, own),
         };
-        let levels = self.axes.iter().enumerate().map(of_axis).collect::<Option<Vec<u16>>>()?;
-        let (chosen, same) = self.chosen(&levels)?;
-        (self.canonical_of(&chosen, threads, factors) == hpl && same == threads).then_some(levels)
+        self.axes.iter().enumerate().map(of_axis).collect()
     }
 
     fn is_valid(&self, hpl: &HplParams, levels: &[u16]) -> bool {
@@ -238,10 +248,11 @@ impl ForeignDomain {
             ForeignDim::Extra(own) => *level == 0 || own.acts.contain(hpl.p),
             _ => true,
         };
-        // What is no dimension may differ.
+        let own = |i: usize, _: &Extra| Some(levels[i]);
+        // What is no dimension may differ, and a parameter without effect may have the first allowed value.
         self.is_valid(&hpl, levels)
             && self.axes.iter().zip(levels).all(acts)
-            && (canonical == hpl || self.with_levels(canonical, levels) == Some(canonical))
+            && (canonical == hpl || self.allowed((&canonical, threads), Some(levels), own).as_deref() == Some(levels))
     }
 
     /// Whether a canonical point may begin with the first `known` of `levels`, behind which are zeros. Whether blocks of threads of
@@ -275,7 +286,8 @@ impl ForeignDomain {
                 engine.extra.insert(own.name.clone(), own.labels.get(usize::from(levels[i]))?.clone());
             }
         }
-        Some(Candidate { hpl: self.canonical_of(&hpl, threads, self.device_factors(levels)), engine })
+        let hpl = self.canonical_of(&hpl, threads, self.device_factors(levels));
+        Some(Candidate { hpl: self.with_levels(hpl, levels)?, engine })
     }
 }
 
@@ -381,7 +393,7 @@ impl Candidates for ForeignDomain {
         let EngineParams { threads, extra, .. } = &candidate.engine;
         let levels =
             self.levels((candidate.hpl, *threads), None, |_, own| level(&own.labels, extra.get(&own.name)?))?;
-        let same = self.at(&levels)? == *candidate;
+        let same = self.at(&levels)?.engine == candidate.engine;
         (same && self.canonical_levels(&levels).is_some()).then_some(Point(levels))
     }
 }

@@ -1,6 +1,6 @@
 //! The space of our engine.
 
-use super::build::{GridKind, emptied, level, narrowed, splits};
+use super::build::{GridKind, emptied, level, level_from, level_or_first, narrowed, splits};
 use super::error::DomainError;
 use super::grids::{aspect, grid_of};
 use super::limits::Limits;
@@ -149,24 +149,23 @@ impl HplDomain {
         (self.chosen(&levels)?.canonical(&self.spec) == run).then_some(levels)
     }
 
-    /// The level of each value of a run, the first one for a value that is not allowed.
+    /// The level of each value of a canonical run, the first one for a value that is not allowed.
     fn allowed(&self, run: &Chosen, [ranks, grid]: [Option<u16>; 2]) -> Levels {
         let (Chosen { hpl, split, .. }, values) = (run, &self.values);
-        let levels = [
-            ranks,
-            grid,
-            level(&values.nb, &hpl.nb),
-            level(&values.nbmin, &hpl.nbmin),
-            level(&values.ndiv, &hpl.ndiv),
-            level(&values.pfact, &hpl.pfact),
-            level(&values.rfact, &hpl.rfact),
-            level(&values.bcast, &hpl.bcast),
-            level(&values.depth, &hpl.depth),
-            level(&values.swap, &hpl.swap),
-            level(&values.split, &split.get()),
-            level(&values.pmap, &hpl.pmap),
-        ];
-        levels.map(Option::unwrap_or_default)
+        [
+            ranks.unwrap_or_default(),
+            grid.unwrap_or_default(),
+            level_or_first(&values.nb, &hpl.nb),
+            level_or_first(&values.nbmin, &hpl.nbmin),
+            level_from(&values.ndiv, hpl.ndiv),
+            level_or_first(&values.pfact, &hpl.pfact),
+            level_or_first(&values.rfact, &hpl.rfact),
+            level_or_first(&values.bcast, &hpl.bcast),
+            level_from(&values.depth, hpl.depth),
+            level_or_first(&values.swap, &hpl.swap),
+            level_or_first(&values.split, &split.get()),
+            level_or_first(&values.pmap, &hpl.pmap),
+        ]
     }
 
     /// [`Space::canonical`] on levels.

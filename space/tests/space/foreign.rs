@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use space::candidate::EngineProfile;
 use space::dims::{Point, Space};
-use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, ProcessRows};
+use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, Limits, ProcessRows};
 use space::workspace::{RunShape, Workspace};
-use space::{Candidates, KernelChoice, Unequal};
+use space::{Bcast, Candidates, HplParams, KernelChoice, Swap, Unequal};
 
 fn spec(n: usize, cores: usize) -> DomainSpec {
     DomainSpec {
@@ -22,6 +23,33 @@ fn spec(n: usize, cores: usize) -> DomainSpec {
 
 fn engine(obeys: &[&str]) -> ForeignSpec {
     ForeignSpec { obeys: obeys.iter().map(|&name| name.to_owned()).collect(), ..ForeignSpec::default() }
+}
+
+/// With Q = 1 nothing is sent, with P = 1 no rows are exchanged: the only allowed value stands for all.
+#[test]
+fn a_value_that_cannot_matter_hides_no_grid() {
+    let foreign = ForeignSpec { nb: vec![128], ..engine(&["nb", "bcast", "depth", "swap"]) };
+    let cases: [(&str, fn(&HplParams) -> bool); 3] = [
+        ("bcast = 'long'", |hpl| hpl.bcast == Bcast::Long),
+        ("depth = 1", |hpl| hpl.depth == 1),
+        ("swap = 'long'", |hpl| hpl.swap == Swap::Long),
+    ];
+    for (text, is_allowed) in cases {
+        let limits = Limits::parse_for(text, &foreign).unwrap();
+        let domain = ForeignDomain::within(&spec(4000, 4), &foreign, &limits).unwrap();
+        let mut grids = BTreeSet::new();
+        for point in domain.points() {
+            let candidate = domain.candidate(point);
+            grids.insert((candidate.hpl.p, candidate.hpl.q));
+            assert!(is_allowed(&candidate.hpl), "{text}: {candidate:?}");
+            assert_eq!(domain.canonical(point).as_ref(), Some(point), "{text}");
+            assert_eq!(domain.point(&candidate).as_ref(), Some(point), "{text}");
+            // A run with any other of the values that have no effect is the same.
+            let same = candidate.canonical(EngineProfile::Netlib);
+            assert_eq!(domain.point(&same).as_ref(), Some(point), "{text}");
+        }
+        assert_eq!(grids, [(1, 4), (2, 2), (4, 1)].into(), "{text}");
+    }
 }
 
 /// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,

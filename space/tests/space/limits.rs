@@ -95,6 +95,18 @@ fn limits_choose_among_all_values_also_where_there_are_many_grids() {
     assert!(error.contains("leaves no value of 16, 24, 32"), "{error}");
 }
 
+/// Five parts of four blocks are four.
+#[test]
+fn a_number_beyond_what_acts_stands_for_the_largest_that_does() {
+    let domain = within(2, "nb = 64\nnbmin = 16\nndiv = [3, 5]").unwrap();
+    let ndivs = candidates(&domain).iter().map(|run| run.hpl.ndiv).collect::<BTreeSet<_>>();
+    assert_eq!(ndivs, [3, 5].into());
+    for point in domain.points() {
+        assert_eq!(domain.canonical(point).as_ref(), Some(point));
+        assert_eq!(domain.point(&domain.candidate(point)).as_ref(), Some(point));
+    }
+}
+
 #[test]
 fn nb_below_every_nbmin_hides_no_other_nb() {
     let domain = within(2, "[nb]\nvalues = [16, 64]\n[nbmin]\nfixed = 32").unwrap();
