@@ -84,15 +84,16 @@ pub(super) fn emptied(spec: &DomainSpec, values: &Values, memory: (Workspace, bo
 }
 
 /// If there is a grid, only memory can leave no point: the memory of the candidate that needs the least, with the smallest
-/// NB, without look-ahead, on the grid that needs the least.
+/// NB and DEPTH, on the allowed grid that needs the least.
 fn too_large(spec: &DomainSpec, values: &Values, (workspace, device_factors): (Workspace, bool)) -> DomainError {
     let DomainSpec { n, memory_bytes, .. } = *spec;
-    let grids = values.splits.iter().flat_map(|&(ranks, _)| divisors(ranks).into_iter().map(move |p| (p, ranks / p)));
+    let of_ranks = |&(ranks, _): &(usize, usize)| values.aspects.iter().filter_map(move |&pq| grid_of(ranks, pq));
+    let grids = values.splits.iter().flat_map(of_ranks);
     let (nb, depth) = (values.nb[0], values.depth[0]);
     let shape = |(p, q)| RunShape { n, p, q, nb, depth, device_factors };
     let needs = grids.map(shape).map(|shape| (workspace.bytes(shape), shape));
     let least = needs.min_by_key(|(bytes, shape)| (*bytes, shape.p));
-    let (needed_bytes, shape) = least.expect("there is a grid for any number of ranks");
+    let (needed_bytes, shape) = least.expect("an allowed number of ranks has an allowed grid");
     let largest_n = workspace.largest_n(memory_bytes, nb, shape);
     DomainError::Memory { n, needed_bytes, memory_bytes, largest_n }
 }

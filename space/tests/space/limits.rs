@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use space::dims::Space;
-use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, MAX_POINTS, ProcessRows};
+use space::domain::{
+    DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, MAX_POINTS, ProcessRows,
+    required_bytes,
+};
 use space::guide::GUIDELINES;
 use space::{Bcast, Candidate, Candidates, KernelChoice, Looking, Unequal};
 
@@ -137,6 +140,17 @@ fn what_is_wrong_is_named_with_its_dimension() {
             assert!(error.contains(word), "'{word}' is not in: {error} ({limits})");
         }
     }
+}
+
+#[test]
+fn the_memory_that_is_lacking_is_that_of_the_allowed_grids() {
+    let memory_bytes = required_bytes(4000, 2, 2, 16, 0);
+    let limits = Limits::parse("grid = '1:4'").unwrap();
+    let at = |n| HplDomain::within(&DomainSpec { n, memory_bytes, ..spec(4) }, &limits);
+    let error = at(4000).unwrap_err();
+    let DomainError::Memory { needed_bytes, largest_n, .. } = error else { panic!("{error}") };
+    assert_eq!(needed_bytes, required_bytes(4000, 1, 4, 16, 0));
+    assert!(at(largest_n).is_ok() && largest_n > 3900, "{largest_n}");
 }
 
 #[test]
