@@ -31,12 +31,9 @@ pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainErr
     }
     let splits = match (spec.ranks, spec.threads) {
         (None, None) => {
-            let most = spec.most_threads.unwrap_or(cores).max(1);
-            divisors(cores)
-                .into_iter()
-                .map(|ranks| (ranks, cores / ranks))
-                .filter(|(_, threads)| *threads <= most)
-                .collect()
+            let most = spec.most_threads.unwrap_or(cores);
+            let splits = divisors(cores).into_iter().map(|ranks| (ranks, cores / ranks));
+            splits.filter(|&(_, threads)| fills_nodes(threads, most, cores)).collect()
         }
         (Some(ranks), None) => vec![(ranks, (cores / ranks).max(1))],
         (None, Some(threads)) => vec![((cores / threads).max(1), threads)],
@@ -46,6 +43,12 @@ pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainErr
         Some(&(ranks, threads)) => Err(DomainError::Cores { ranks, threads, cores }),
         None => Ok(splits),
     }
+}
+
+/// Whether ranks of `threads` threads can have all `cores`, those of nodes with `most` cores each, or at least where they are unequal:
+/// the threads of a rank are on one node.
+pub(super) fn fills_nodes(threads: usize, most: usize, cores: usize) -> bool {
+    most >= cores || most.max(1).is_multiple_of(threads)
 }
 
 /// The values of `usual` that `limits` allow, or else those of `finest`, for order `n`.

@@ -2,7 +2,7 @@
 //!
 //! Points are canonical by Netlib's rules, which most other programs follow.
 
-use super::build::{GridKind, emptied, level, level_from, level_or_first, narrowed, splits};
+use super::build::{GridKind, emptied, fills_nodes, level, level_from, level_or_first, narrowed, splits};
 use super::error::DomainError;
 use super::grids::{aspect, grid_of};
 use super::limits::Limits;
@@ -109,7 +109,7 @@ impl ForeignDomain {
     ) -> Option<Result<Self, DomainError>> {
         let (axes, dims) = axes(&values, foreign);
         let (splits, aspects) = (values.splits.clone(), values.aspects.clone());
-        let rules = rules(foreign);
+        let rules = foreign.rules();
         let (spec, workspace) = (spec.clone(), foreign.workspace);
         let mut domain = Self { usual, spec, rules, workspace, splits, aspects, axes, dims, points: Vec::new() };
         let begins = |levels: &[u16], known: usize| domain.begins_a_point(levels, known);
@@ -131,7 +131,7 @@ impl ForeignDomain {
     /// # Errors
     /// [`DomainError`] when ranks or threads do not fit the cores.
     pub fn usual_of(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Candidate, DomainError> {
-        Ok(prepared(spec, foreign)?.2.canonical(rules(foreign)))
+        Ok(prepared(spec, foreign)?.2.canonical(foreign.rules()))
     }
 
     /// The candidate that users of the engine start from: one rank per core, the grid as square as possible, all else as
@@ -291,11 +291,6 @@ impl ForeignDomain {
     }
 }
 
-/// Whose rules decide which parameters have no effect.
-fn rules(foreign: &ForeignSpec) -> EngineProfile {
-    if foreign.depth_alone { EngineProfile::LookAhead } else { EngineProfile::Netlib }
-}
-
 /// What `foreign` makes of `spec`: its ranks and threads, and the usual candidate.
 type Prepared = (DomainSpec, Vec<(usize, usize)>, Candidate);
 
@@ -305,11 +300,13 @@ fn prepared(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Prepared, Domain
     let mut splits = splits(&spec)?;
     let (ranks, threads) = splits[0];
     let most = foreign.most_threads.unwrap_or(usize::MAX);
+    let is_free = spec.ranks.is_none() && spec.threads.is_none();
     if spec.ranks.is_some() && spec.threads.is_none() {
         // The cores that are over stay idle.
         splits.iter_mut().for_each(|(_, threads)| *threads = (*threads).min(most));
     }
-    splits.retain(|(_, threads)| *threads <= most);
+    // Fixed ranks or threads may leave cores of a node idle.
+    splits.retain(|&(_, threads)| threads <= most && (!is_free || fills_nodes(threads, most, spec.cores)));
     if splits.is_empty() {
         return Err(DomainError::Cores { ranks, threads, cores: most });
     }

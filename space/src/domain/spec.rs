@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::candidate::EngineProfile;
 use crate::dims::{Point, Space};
 use crate::workspace::{RunShape, Workspace};
 use crate::{Candidate, HplParams, KernelChoice, Unequal};
@@ -21,7 +22,8 @@ pub struct DomainSpec {
     pub ranks: Option<usize>,
     /// Threads of each rank of all candidates; `None` for the cores over the ranks.
     pub threads: Option<usize>,
-    /// Maximum threads of a rank where each rank is a process on one node; `None` where ranks are threads of one process, for all cores.
+    /// Maximum threads of a rank where each rank is a process on one node: its cores, or those of the smallest of several. `None` where
+    /// ranks are threads of one process, for all cores.
     pub most_threads: Option<usize>,
     /// Speeds and kernels of the ranks; if they differ, `ranks` is their number.
     pub unequal: Unequal,
@@ -64,13 +66,18 @@ pub struct ForeignSpec {
     pub workspace: Workspace,
     /// Whether ranks may have several threads.
     pub threads: bool,
-    /// Maximum threads of a rank, if the cores are on several nodes.
+    /// Maximum threads of a rank, if the cores are on several nodes: the cores of one.
     pub most_threads: Option<usize>,
     /// Additional dimensions of this engine.
     pub extra: Vec<Extra>,
 }
 
 impl ForeignSpec {
+    /// Whose rules decide which parameters have no effect.
+    pub(super) fn rules(&self) -> EngineProfile {
+        if self.depth_alone { EngineProfile::LookAhead } else { EngineProfile::Netlib }
+    }
+
     /// Whether devices factor panels with one of its values.
     pub(super) fn may_factor(&self) -> bool {
         self.extra.iter().any(|extra| (0..extra.labels.len()).any(|level| extra.device_factors(level as u16)))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use space::candidate::EngineProfile;
 use space::dims::{Point, Space};
-use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, Limits, ProcessRows};
+use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, ProcessRows};
 use space::workspace::{RunShape, Workspace};
 use space::{Bcast, Candidates, HplParams, KernelChoice, Swap, Unequal};
 
@@ -50,6 +50,25 @@ fn a_value_that_cannot_matter_hides_no_grid() {
         }
         assert_eq!(grids, [(1, 4), (2, 2), (4, 1)].into(), "{text}");
     }
+}
+
+/// Two nodes of 12 cores have no room for three ranks of 8 threads.
+#[test]
+fn ranks_of_free_numbers_of_threads_fill_their_nodes() {
+    let ours = DomainSpec { most_threads: Some(12), ..spec(4000, 24) };
+    let other = ForeignSpec { threads: true, most_threads: Some(12), nb: vec![128], ..engine(&["nb"]) };
+    let domains: [Box<dyn Candidates>; 2] = [
+        Box::new(HplDomain::new(&ours).unwrap()),
+        Box::new(ForeignDomain::new(&spec(4000, 24), &other).unwrap()),
+    ];
+    for domain in domains {
+        let threads = domain.points().iter().map(|point| domain.candidate(point).engine.threads);
+        assert_eq!(threads.collect::<BTreeSet<_>>(), [1, 2, 3, 4, 6, 12].into());
+    }
+    // As asked.
+    let fixed = DomainSpec { threads: Some(8), ..spec(4000, 24) };
+    let domain = ForeignDomain::new(&fixed, &other).unwrap();
+    assert!(domain.points().iter().all(|point| domain.candidate(point).engine.threads == 8));
 }
 
 /// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,
