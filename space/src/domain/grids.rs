@@ -17,9 +17,9 @@ pub(super) fn aspects(splits: &[(usize, usize)], elongation: usize) -> Vec<(usiz
     aspects
 }
 
-/// P:Q in lowest terms.
+/// P:Q in lowest terms; 0:0 of a record that has no ranks.
 pub(super) fn aspect(p: usize, q: usize) -> (usize, usize) {
-    let gcd = num_integer::gcd(p, q);
+    let gcd = num_integer::gcd(p, q).max(1);
     (p / gcd, q / gcd)
 }
 

@@ -170,13 +170,15 @@ fn ranks_and_threads_can_be_fixed() {
 fn other_runs_are_no_points() {
     let domain = HplDomain::new(&spec(8000, 4)).unwrap();
     let known = default_candidate(domain.spec());
-    let mut others = vec![known.clone(); 7];
+    let mut others = vec![known.clone(); 8];
     others[0].hpl.n = 4000;
     others[1].hpl.nb = 129;
     others[2].engine.threads = 2;
     others[3].engine.kernels = KernelChoice::Auto;
     others[4].hpl.align = 16;
     others[5].hpl.l1 = space::Form::NotTransposed;
+    // Of a damaged record.
+    (others[7].hpl.p, others[7].hpl.q) = (0, 0);
     others[6].engine.weights.rows = vec![space::Share::ZERO, space::Share::new(1.0).unwrap()];
     for other in others {
         assert_eq!(domain.point(&other), None);
