@@ -2,16 +2,15 @@
 //!
 //! Points are canonical by Netlib's rules, which most other programs follow.
 
-use super::build::{GridKind, emptied, fills_nodes, level, level_from, level_or_first, narrowed, splits};
+use super::build::{GridKind, emptied, level, level_from, level_or_first, narrowed};
 use super::error::DomainError;
 use super::grids::{aspect, grid_of};
 use super::limits::Limits;
+use super::prepared::{prepared, values};
 use super::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS};
-use super::usual::default_candidate;
-use super::values::{DETAILS, Detail, Values, up_to};
+use super::values::{DETAILS, Detail, Values};
 use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
-use crate::rules::RuleError;
 use crate::workspace::{RunShape, Workspace};
 use crate::{Bcast, Candidate, EngineParams, HplParams, Looking, Swap};
 
@@ -77,24 +76,16 @@ impl ForeignDomain {
         limits: &Limits,
         most: usize,
     ) -> Result<Self, DomainError> {
-        let (spec, splits, usual) = prepared(spec, foreign)?;
+        let known = prepared(spec, foreign)?;
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
-        let of = |detail: &Detail| {
-            let mut values = Values { split: vec![0.0], ..detail.values(&spec, &splits) };
-            if !foreign.nb.is_empty() {
-                values.nb = up_to(&foreign.nb, spec.n);
-            }
-            if let Err(place) = values.nbmin.binary_search(&usual.hpl.nbmin) {
-                values.nbmin.insert(place, usual.hpl.nbmin);
-            }
-            values
-        };
+        let of = |detail: &Detail| values(detail, &known, &foreign);
         let finest = of(&DETAILS[0]);
+        let (spec, _, usual) = &known;
         let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
             let limit = if index + 1 == DETAILS.len() { usize::MAX } else { most };
             let values = narrowed(of(detail), &finest, limits, spec.n);
-            values.map(|values| Self::with(&spec, &foreign, usual.clone(), values, limit)).transpose()
+            values.map(|values| Self::with(spec, &foreign, usual.clone(), values, limit)).transpose()
         });
         domain.expect("the last detail has no limit")?
     }
@@ -291,50 +282,6 @@ impl ForeignDomain {
     }
 }
 
-/// What `foreign` makes of `spec`: its ranks and threads, and the usual candidate.
-type Prepared = (DomainSpec, Vec<(usize, usize)>, Candidate);
-
-fn prepared(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Prepared, DomainError> {
-    let threads = if foreign.threads { spec.threads } else { Some(1) };
-    let spec = DomainSpec { threads, ..spec.clone() };
-    let mut splits = splits(&spec)?;
-    let (ranks, threads) = splits[0];
-    let most = foreign.most_threads.unwrap_or(usize::MAX);
-    let is_free = spec.ranks.is_none() && spec.threads.is_none();
-    if spec.ranks.is_some() && spec.threads.is_none() {
-        // The cores that are over stay idle.
-        splits.iter_mut().for_each(|(_, threads)| *threads = (*threads).min(most));
-    }
-    // Fixed ranks or threads may leave cores of a node idle.
-    splits.retain(|&(_, threads)| threads <= most && (!is_free || fills_nodes(threads, most, spec.cores)));
-    if splits.is_empty() {
-        return Err(DomainError::Cores { ranks, threads, cores: most });
-    }
-    let max = i32::MAX as usize;
-    if spec.n > max {
-        return Err(RuleError::TooLarge { max, found: spec.n }.into());
-    }
-    let mut usual = usual(&spec, foreign);
-    usual.engine.threads = usual.engine.threads.min(most);
-    Ok((spec, splits, usual))
-}
-
-/// The usual candidate, with the usual value of every dimension that only this engine has.
-fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
-    let mut usual = default_candidate(spec);
-    let wanted = foreign.usual_nb.unwrap_or(usual.hpl.nb);
-    let far = |nb: &usize| (*nb as f64 / wanted as f64).ln().abs();
-    if foreign.obeys.iter().any(|name| name == "nb") {
-        let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
-        usual.hpl.nb = known.unwrap_or(usual.hpl.nb.min(spec.n));
-    }
-    if foreign.obeys.iter().any(|name| name == "nbmin") {
-        usual.hpl.nbmin = foreign.usual_nbmin.unwrap_or(usual.hpl.nbmin).min(usual.hpl.nb).max(1);
-    }
-    usual.engine.extra = foreign.extra.iter().map(|extra| (extra.name.clone(), extra.labels[0].clone())).collect();
-    usual
-}
-
 /// The dimensions that act, in the order of [`Values::dims`], then those that only this engine has.
 fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<ForeignDim>, Vec<Dim>) {
     let axis = |name: &str| match name {
@@ -349,7 +296,7 @@ fn axes(values: &Values, foreign: &ForeignSpec) -> (Vec<ForeignDim>, Vec<Dim>) {
         "depth" => ForeignDim::Depth(values.depth.clone()),
         _ => ForeignDim::Swap(values.swap.clone()),
     };
-    let acts = |dim: &Dim| ["ranks", "grid"].contains(&dim.name.as_str()) || foreign.obeys.contains(&dim.name);
+    let acts = |dim: &Dim| ["ranks", "grid"].contains(&dim.name.as_str()) || foreign.acts(&dim.name);
     let mut dims: Vec<Dim> = values.dims().into_iter().filter(|dim| dim.name != "split" && acts(dim)).collect();
     let mut axes: Vec<ForeignDim> = dims.iter().map(|dim| axis(&dim.name)).collect();
     for extra in &foreign.extra {

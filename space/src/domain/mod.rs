@@ -10,6 +10,7 @@ mod foreign;
 mod grids;
 mod hpl;
 mod limits;
+mod prepared;
 mod settings;
 mod spec;
 mod usual;

@@ -78,6 +78,11 @@ impl ForeignSpec {
         if self.depth_alone { EngineProfile::LookAhead } else { EngineProfile::Netlib }
     }
 
+    /// Whether it obeys this dimension of HPL.
+    pub(super) fn acts(&self, name: &str) -> bool {
+        self.obeys.iter().map(String::as_str).any(|known| known == name)
+    }
+
     /// Whether devices factor panels with one of its values.
     pub(super) fn may_factor(&self) -> bool {
         self.extra.iter().any(|extra| (0..extra.labels.len()).any(|level| extra.device_factors(level as u16)))

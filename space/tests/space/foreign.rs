@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use space::candidate::EngineProfile;
 use space::dims::{Point, Space};
-use space::domain::{DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, ProcessRows};
+use space::domain::{
+    DomainError, DomainSpec, Extra, ForeignDomain, ForeignSpec, HplDomain, Limits, ProcessRows, required_bytes,
+};
 use space::workspace::{RunShape, Workspace};
 use space::{Bcast, Candidates, HplParams, KernelChoice, Swap, Unequal};
 
@@ -69,6 +71,20 @@ fn ranks_of_free_numbers_of_threads_fill_their_nodes() {
     let fixed = DomainSpec { threads: Some(8), ..spec(4000, 24) };
     let domain = ForeignDomain::new(&fixed, &other).unwrap();
     assert!(domain.points().iter().all(|point| domain.candidate(point).engine.threads == 8));
+}
+
+/// Of DEPTH and NB that are no dimensions, too.
+#[test]
+fn the_memory_that_is_lacking_is_that_of_the_values_that_are_run() {
+    for (foreign, nb) in [(ForeignSpec { nb: vec![64], ..engine(&["nb"]) }, 64), (engine(&["depth"]), 128)] {
+        let depth = usize::from(foreign.obeys != ["depth"]);
+        let needed = required_bytes(4000, 1, 1, nb, depth);
+        let at = |n| ForeignDomain::new(&DomainSpec { n, memory_bytes: needed - 1, ..spec(4000, 1) }, &foreign);
+        let error = at(4000).unwrap_err();
+        let DomainError::Memory { needed_bytes, largest_n, .. } = error else { panic!("{error}") };
+        assert_eq!(needed_bytes, needed);
+        assert!(at(largest_n).is_ok() && largest_n >= 3840, "{largest_n}");
+    }
 }
 
 /// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,
