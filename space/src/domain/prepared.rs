@@ -47,7 +47,7 @@ fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
     let far = |nb: &usize| (*nb as f64 / wanted as f64).ln().abs();
     if foreign.acts("nb") {
         let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
-        usual.hpl.nb = known.unwrap_or(usual.hpl.nb.min(spec.n));
+        usual.hpl.nb = known.unwrap_or(wanted.clamp(1, spec.n));
     }
     if foreign.acts("nbmin") {
         usual.hpl.nbmin = foreign.usual_nbmin.unwrap_or(usual.hpl.nbmin).min(usual.hpl.nb).max(1);
@@ -59,11 +59,12 @@ fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
 /// The values at this detail; a parameter that is no dimension has the one of the usual candidate where it takes memory.
 pub(super) fn values(detail: &Detail, (spec, splits, usual): &Prepared, foreign: &ForeignSpec) -> Values {
     let mut values = Values { split: vec![0.0], ..detail.values(spec, splits) };
-    if !foreign.nb.is_empty() {
-        values.nb = up_to(&foreign.nb, spec.n);
-    }
     if !foreign.acts("nb") {
         values.nb = vec![usual.hpl.nb];
+    } else if !foreign.nb.is_empty() {
+        values.nb = up_to(&foreign.nb, spec.n);
+    } else if let Err(place) = values.nb.binary_search(&usual.hpl.nb) {
+        values.nb.insert(place, usual.hpl.nb);
     }
     if !foreign.acts("depth") {
         values.depth = vec![usual.hpl.depth];

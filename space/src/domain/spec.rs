@@ -56,7 +56,7 @@ pub struct ForeignSpec {
     pub obeys: Vec<String>,
     /// Values of NB, rising; empty for the usual ones.
     pub nb: Vec<usize>,
-    /// NB of the usual candidate; none for the value nearest to the usual one.
+    /// NB of the usual candidate, of `nb` the value nearest to it; none for that of our default.
     pub usual_nb: Option<usize>,
     /// NBMIN of the usual candidate; none for that of our default.
     pub usual_nbmin: Option<usize>,

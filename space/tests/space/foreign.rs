@@ -87,6 +87,17 @@ fn the_memory_that_is_lacking_is_that_of_the_values_that_are_run() {
     }
 }
 
+#[test]
+fn the_usual_nb_of_a_program_is_searched() {
+    let of = |n: usize, nb: &[usize]| {
+        let foreign = ForeignSpec { usual_nb: Some(232), nb: nb.to_vec(), ..engine(&["nb"]) };
+        let domain = ForeignDomain::new(&spec(n, 1), &foreign).unwrap();
+        assert!(domain.point(&domain.usual()).is_some(), "{:?}", domain.usual());
+        domain.usual().hpl.nb
+    };
+    assert_eq!((of(4000, &[]), of(100, &[]), of(4000, &[192, 256])), (232, 100, 256));
+}
+
 /// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,
 /// RFACT and memory.
 #[test]

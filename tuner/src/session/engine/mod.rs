@@ -222,7 +222,10 @@ impl Engine {
     pub fn largest_nb(&self) -> usize {
         match self {
             Self::Ours | Self::Launched(_) => LARGEST_NB,
-            Self::Foreign(foreign) => foreign.profile().nb.last().copied().unwrap_or(LARGEST_NB),
+            Self::Foreign(foreign) => {
+                let Profile { nb, usual_nb, .. } = foreign.profile();
+                nb.last().copied().unwrap_or(LARGEST_NB.max(usual_nb.unwrap_or(0)))
+            }
         }
     }
 
