@@ -57,11 +57,17 @@ pub fn spearman(a: &[f64], b: &[f64]) -> f64 {
     product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
 }
 
-/// Ranks of the values, 0 for the smallest, ties sharing their mean.
+/// Ranks of the values, 0 for the smallest, ties sharing their mean. No value may be NaN.
 pub fn ranks(values: &[f64]) -> Vec<f64> {
-    let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
-    let equal = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
-    values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let (mut ranks, mut below) = (vec![0.0; values.len()], 0);
+    for equal in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let rank = below as f64 + (equal.len() as f64 - 1.0) / 2.0;
+        equal.iter().for_each(|&at| ranks[at] = rank);
+        below += equal.len();
+    }
+    ranks
 }
 
 #[cfg(test)]
@@ -91,8 +97,15 @@ mod tests {
     }
 
     #[test]
+    fn the_ranks_of_many_values_take_no_time() {
+        let ranks = ranks(&(0..200_000).rev().map(f64::from).collect::<Vec<_>>());
+        assert_eq!((ranks[0], ranks[199_999]), (199_999.0, 0.0));
+    }
+
+    #[test]
     fn orders_agree_disagree_and_tie() {
         assert_eq!(ranks(&[2.0, 9.0, 2.0, 1.0]), [1.5, 3.0, 1.5, 0.0]);
+        assert_eq!(ranks(&[0.0, -0.0, -1.0]), [1.5, 1.5, 0.0]);
         assert_eq!(spearman(&[1.0, 2.0, 4.0], &[10.0, 20.0, 21.0]), 1.0);
         assert_eq!(spearman(&[1.0, 2.0, 4.0], &[3.0, 2.0, 1.0]), -1.0);
         // Of ranks 0, 1, 2, 3 and 1, 0, 3, 2: 1 − 6 · 4 / (4 · 15).
