@@ -33,8 +33,10 @@ pub enum MachineError {
 }
 
 /// Endings of keys and the units they stand for, longer ones first.
-const UNITS: [(&str, &str); 6] = [
+const UNITS: [(&str, &str); 8] = [
+    ("gbytes_per_s", "GB/s (1e9 bytes a second)"),
     ("_s_per_word", "seconds per 8-byte word"),
+    ("_s_per_byte", "seconds per byte"),
     ("_gflops", "GFLOP/s (1e9)"),
     ("_bytes", "bytes"),
     ("_error", "a share from 0"),

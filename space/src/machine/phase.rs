@@ -47,7 +47,7 @@ pub enum EnginePhase {
     /// together + c₃ kn on the owner of the diagonal block + c₄ kn/P by SWAP long + c₅ exchanges + c₆ k + c₇ of those
     /// lines, beyond 2^21 words of mn.
     RowsExchanged,
-    /// U ← L1⁻¹U, C ← C − L2·U: c₀ mnk + c₁ mn + c₂ mn for each further 128 of k + c₃ mn at k < 32 + c₄ k²n + c₅ kn +
+    /// U ← L1⁻¹U, C ← C − L2·U: c₀ mnk + c₁ mn + c₂ mn for each further 256 of k + c₃ mn at k < 32 + c₄ k²n + c₅ kn +
     /// c₆ slabs + c₇ mk packed + c₈ mn, beyond 2^21 words of it.
     Update,
     /// Back substitution: c₀ elements of U on a rank + c₁ blocks.

@@ -147,6 +147,7 @@ fn unknown_and_missing_keys_are_named() {
         ("alpha_s = 1e-6", "alpha_us = 1", "units are part of the key: write alpha_s, in seconds"),
         ("memory_bytes = 16_000_000_000", "memory_gib = 16", "write memory_bytes, in bytes"),
         ("beta_s_per_word = 1e-9", "beta_gb_per_s = 8", "write beta_s_per_word, in seconds per 8-byte word"),
+        ("memory_bytes = 16_000_000_000", "link_gb_per_s = 12", "write link_gbytes_per_s, in GB/s (1e9"),
     ] {
         let text = message(&EXAMPLE.replace(old, new));
         assert!(text.contains(way_out) && text.contains("line "), "{text}");
