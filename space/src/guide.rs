@@ -19,7 +19,7 @@ pub const GUIDELINES: [Guideline; 12] = {
     [
         of(
             "ranks",
-            "every divisor of the cores, the others of which become threads of a rank; with accelerators every divisor of these",
+            "every divisor of the cores, the others of which become threads of a rank and divide those of a node; with accelerators every divisor of these",
             "rule: ranks x threads = cores, or one accelerator for each rank",
         ),
         of(

@@ -16,7 +16,7 @@ impl HplDat {
     /// # Errors
     /// [`DatError`] for the first line that is not as it must be.
     pub fn parse(text: &str) -> Result<Self, DatError> {
-        let mut lines = Lines { lines: text.lines(), number: 0 };
+        let mut lines = Lines { lines: text.split_inclusive('\n'), number: 0 };
         let comments = [lines.next("comment")?.text.to_owned(), lines.next("comment")?.text.to_owned()];
         // HPL calls the name optional; stdout and stderr do not need it.
         let output_file = lines.next("output file name")?.word().unwrap_or("HPL.out").to_owned();
@@ -51,14 +51,16 @@ impl HplDat {
 
 /// The lines of a file with their numbers.
 struct Lines<'a> {
-    lines: std::str::Lines<'a>,
+    lines: std::str::SplitInclusive<'a, char>,
     number: usize,
 }
 
 impl<'a> Lines<'a> {
     /// The next line, which holds `name`.
     fn next(&mut self, name: &'static str) -> Result<Line<'a>, DatError> {
-        let text = self.lines.next().ok_or(DatError::Truncated { line: self.number + 1, name, last: self.number })?;
+        let line = self.lines.next().ok_or(DatError::Truncated { line: self.number + 1, name, last: self.number })?;
+        // A carriage return before it counts: HPL reads it.
+        let text = line.strip_suffix('\n').unwrap_or(line);
         self.number += 1;
         // A byte that is no UTF-8 has become a replacement character.
         let bytes = text.chars().map(|c| if c == char::REPLACEMENT_CHARACTER { 1 } else { c.len_utf8() }).sum();

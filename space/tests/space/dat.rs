@@ -158,6 +158,10 @@ fn lines_that_netlib_cuts_are_refused() {
     let line = |length: usize| with_line(6, &format!("29 30 34 35 {}", "x".repeat(length - 12)));
     let whole = HplDat::parse(NETLIB).unwrap();
     assert_eq!(HplDat::parse(&line(252)).as_ref(), Ok(&whole));
+    // A carriage return takes the place of a character.
+    assert_eq!(HplDat::parse(&line(251).replace('\n', "\r\n")).as_ref(), Ok(&whole));
+    let error = HplDat::parse(&line(252).replace('\n', "\r\n")).unwrap_err().to_string();
+    assert!(error.contains("line 6: N has a line of 253 bytes"), "{error}");
     let expected = "HPL.dat line 6: N has a line of 253 bytes, HPL cuts lines after 252 and takes the rest for the next \
                     line; shorten its comment";
     assert_eq!(message(&line(253)), expected);
