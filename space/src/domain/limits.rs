@@ -26,6 +26,7 @@ use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::Swap;
 use crate::nearest::hint;
+use crate::order::MAX_N;
 use crate::params::Coded;
 use crate::settings::{NodeSettings, SettingLevels};
 
@@ -288,10 +289,10 @@ impl Limits {
         let Some(limit) = self.0.get(name) else { return Ok(usual) };
         let number = |word: &Word| {
             let value = if let Word::Integer(value) = word { usize::try_from(*value).ok() } else { None };
-            value.filter(|value| (least..=i32::MAX as usize).contains(value)).ok_or_else(|| LimitError::NoValue {
+            value.filter(|value| (least..=MAX_N).contains(value)).ok_or_else(|| LimitError::NoValue {
                 name: name.to_owned(),
                 found: word.to_string(),
-                wrong: format!("not a whole number of at least {least}"),
+                wrong: format!("not a whole number from {least} to {MAX_N}"),
             })
         };
         let labels = usual.iter().map(ToString::to_string).collect();

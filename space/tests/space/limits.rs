@@ -125,6 +125,7 @@ fn what_is_wrong_is_named_with_its_dimension() {
         ("[nb]\nfixed = 64\nvalues = [64]", ["[nb]", "exclude"]),
         ("[nb]\nfixed = 0", ["[nb]", "'0'"]),
         ("[nb]\nfixed = 'big'", ["[nb]", "'big'"]),
+        ("[nb]\nfixed = 3000000000", ["'3000000000'", "from 1 to 2147483647"]),
         ("[nb]\nmin = 300\nmax = 200", ["[nb]", "min 300 is above max 200"]),
         ("[nb]\nmin = 5000", ["[nb]", "leaves no value"]),
         ("[bcast]\nmin = 2", ["[bcast]", "no order"]),
