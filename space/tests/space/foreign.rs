@@ -31,7 +31,8 @@ fn engine(obeys: &[&str]) -> ForeignSpec {
 #[test]
 fn a_value_that_cannot_matter_hides_no_grid() {
     let foreign = ForeignSpec { nb: vec![128], ..engine(&["nb", "bcast", "depth", "swap"]) };
-    let cases: [(&str, fn(&HplParams) -> bool); 3] = [
+    type Acts = fn(&HplParams) -> bool;
+    let cases: [(&str, Acts); 3] = [
         ("bcast = 'long'", |hpl| hpl.bcast == Bcast::Long),
         ("depth = 1", |hpl| hpl.depth == 1),
         ("swap = 'long'", |hpl| hpl.swap == Swap::Long),
@@ -59,10 +60,8 @@ fn a_value_that_cannot_matter_hides_no_grid() {
 fn ranks_of_free_numbers_of_threads_fill_their_nodes() {
     let ours = DomainSpec { most_threads: Some(12), ..spec(4000, 24) };
     let other = ForeignSpec { threads: true, most_threads: Some(12), nb: vec![128], ..engine(&["nb"]) };
-    let domains: [Box<dyn Candidates>; 2] = [
-        Box::new(HplDomain::new(&ours).unwrap()),
-        Box::new(ForeignDomain::new(&spec(4000, 24), &other).unwrap()),
-    ];
+    let domains: [Box<dyn Candidates>; 2] =
+        [Box::new(HplDomain::new(&ours).unwrap()), Box::new(ForeignDomain::new(&spec(4000, 24), &other).unwrap())];
     for domain in domains {
         let threads = domain.points().iter().map(|point| domain.candidate(point).engine.threads);
         assert_eq!(threads.collect::<BTreeSet<_>>(), [1, 2, 3, 4, 6, 12].into());
