@@ -34,7 +34,7 @@ use self::engine::{EngineArgs, EngineError};
 use self::pair::{PairArgs, PairError};
 use self::printed::{report, skipped};
 use self::records::{RecordArgs, Records, Watching, WriteError};
-use self::result_file::{is_asked_for, write_last};
+use self::result_file::{ResultUnwritten, is_asked_for, write_last};
 
 /// What `--version` says.
 static VERSION: LazyLock<String> =
@@ -113,6 +113,8 @@ enum XhplError {
     #[error("cannot write to {name}: {source}")]
     Unwritten { name: String, source: io::Error },
     #[error(transparent)]
+    Result(#[from] ResultUnwritten),
+    #[error(transparent)]
     Record(#[from] WriteError),
     #[error("--windows: {0} of N={n} NB={nb}", n = .1.n, nb = .1.nb)]
     Window(WindowError, HplParams),
@@ -123,8 +125,12 @@ enum XhplError {
 impl XhplError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe => 0,
-            Self::Unwritten { .. } | Self::Record(WriteError::Unwritten { .. }) => 5,
+            Self::Unwritten { source, .. } | Self::Result(ResultUnwritten { source, .. })
+                if source.kind() == ErrorKind::BrokenPipe =>
+            {
+                0
+            }
+            Self::Unwritten { .. } | Self::Result(_) | Self::Record(WriteError::Unwritten { .. }) => 5,
             Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
             _ => 2,
         }
@@ -195,7 +201,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
         sample::check(windows, &candidates)?;
     }
     let reference = args.pair.read(&candidates, &engine, ranks)?;
-    result_file::check(args)?;
+    result_file::check(args.result.as_deref())?;
     let runner = Runner::new(engine.kernels())?;
     if let Some(repeats) = args.survey {
         return survey(&candidates, repeats.get(), ranks, &runner, args.force);
@@ -211,9 +217,9 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
             );
         }
         let result = runner.measure_pair_on(ranks, [&candidates[0], &reference], &options)?;
-        let written = write_last(args, true, |path| program::write_pair(path, &result));
+        let written = write_last(args.result.as_deref(), true, |path| program::write_pair(path, &result));
         out.write(&if args.json { json(&result) } else { out::pair(&result) })?;
-        return written;
+        return Ok(written?);
     }
     if let Some(windows) = &args.windows {
         return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
@@ -317,7 +323,8 @@ fn run_all(
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
         match runner.run_on(ranks, candidate, &options) {
             Ok(run) => {
-                let written = write_last(args, is_last, |path| program::write_result(path, &run.result));
+                let written =
+                    write_last(args.result.as_deref(), is_last, |path| program::write_result(path, &run.result));
                 // As in Netlib's program between the progress of a run and its result.
                 if text && (!headed || dat.threshold > 0.0) {
                     out.write(&out::heading())?;
@@ -329,7 +336,7 @@ fn run_all(
             }
             // The memory was free at the start, but other processes use it now, or that of a device is too small, which only
             // the run finds. As in Netlib's program, the next run follows.
-            Err(error) if error.lacks_memory() && !is_asked_for(args, is_last) => {
+            Err(error) if error.lacks_memory() && !is_asked_for(args.result.as_deref(), is_last) => {
                 tally.skipped += 1;
                 out.write(&skipped(candidate, &error, args.json))?;
             }

@@ -29,11 +29,11 @@ pub(super) fn run_all(
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
         let (text, written) = match runner.measure_windows_on(ranks, candidate, windows, &options) {
             Ok(result) => {
-                let written = write_last(args, is_last, |path| program::write_windows(path, &result));
+                let written = write_last(args.result.as_deref(), is_last, |path| program::write_windows(path, &result));
                 (if args.json { json(&result) } else { out::windows(&result) }, written)
             }
             // The memory was free at the start, but other processes use it now, or that of a device is too small.
-            Err(error) if error.lacks_memory() && !is_asked_for(args, is_last) => {
+            Err(error) if error.lacks_memory() && !is_asked_for(args.result.as_deref(), is_last) => {
                 (skipped(candidate, &error, args.json), Ok(()))
             }
             Err(error) => return Err(error.into()),
