@@ -47,7 +47,7 @@ fn usual(spec: &DomainSpec, foreign: &ForeignSpec) -> Candidate {
     let far = |nb: &usize| (*nb as f64 / wanted as f64).ln().abs();
     if foreign.acts("nb") {
         let known = up_to(&foreign.nb, spec.n).into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
-        usual.hpl.nb = known.unwrap_or(wanted.clamp(1, spec.n));
+        usual.hpl.nb = known.unwrap_or(wanted.min(spec.n));
     }
     if foreign.acts("nbmin") {
         usual.hpl.nbmin = foreign.usual_nbmin.unwrap_or(usual.hpl.nbmin).min(usual.hpl.nb).max(1);

@@ -97,6 +97,13 @@ fn the_usual_nb_of_a_program_is_searched() {
     assert_eq!((of(4000, &[]), of(100, &[]), of(4000, &[192, 256])), (232, 100, 256));
 }
 
+/// The memory may hold no run: the largest N is 0 then.
+#[test]
+fn an_order_of_0_has_a_usual_candidate() {
+    let foreign = ForeignSpec { usual_nb: Some(232), ..engine(&["nb"]) };
+    assert_eq!(ForeignDomain::usual_of(&spec(0, 1), &foreign).unwrap().hpl.nb, 0);
+}
+
 /// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,
 /// RFACT and memory.
 #[test]
