@@ -26,8 +26,8 @@ impl Chosen {
     /// The canonical form of all equal runs on the nodes of `spec`.
     fn canonical(self, spec: &DomainSpec) -> Self {
         let mut hpl = canonical_hpl(&self.hpl, self.threads, EngineProfile::Ours);
-        // A rank has its node, or all nodes, to itself: none has a neighbour by another order.
-        if spec.most_threads.is_none_or(|most| self.threads >= most) {
+        // A rank has its node to itself, or all ranks are on one: none has a neighbour by another order.
+        if !spec.has_neighbours(self.threads) {
             hpl.pmap = HplParams::baseline(hpl.n, hpl.p, hpl.q).pmap;
         }
         Self { hpl, split: canonical_split(&hpl, self.split, &Weights::default()), ..self }
@@ -182,8 +182,8 @@ impl HplDomain {
             let levels: &Levels = levels.try_into().ok()?;
             let Chosen { hpl, threads, .. } = self.chosen(levels)?;
             let has_split = canonical_split(&hpl, share(0.5), &Weights::default()) != Share::ZERO;
-            let alone = self.spec.most_threads.is_none_or(|most| threads >= most);
-            Some((GridKind::of(&hpl), hpl.ranks() * threads == 1, alone, has_split, levels[2]))
+            let has_neighbours = self.spec.has_neighbours(threads);
+            Some((GridKind::of(&hpl), hpl.ranks() * threads == 1, has_neighbours, has_split, levels[2]))
         };
         exceeds(&self.dims, limit, 3, kind, |levels, _| self.is_canonical(levels))
     }

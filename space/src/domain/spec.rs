@@ -44,6 +44,11 @@ impl DomainSpec {
     pub(super) fn has_nodes(&self) -> bool {
         self.most_threads.is_some_and(|most| most < self.cores)
     }
+
+    /// Whether PMAP decides with which ranks one of `threads` threads shares its node: there are several nodes with several such ranks.
+    pub(super) fn has_neighbours(&self, threads: usize) -> bool {
+        self.most_threads.is_some_and(|most| threads < most && most < self.cores)
+    }
 }
 
 /// Maximum points of a domain; a suggestion evaluates all of them.

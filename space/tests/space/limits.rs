@@ -8,7 +8,7 @@ use space::domain::{
     required_bytes,
 };
 use space::guide::GUIDELINES;
-use space::{Bcast, Candidate, Candidates, KernelChoice, Looking, Unequal};
+use space::{Bcast, Candidate, Candidates, KernelChoice, Looking, Pmap, Unequal};
 
 fn spec(cores: usize) -> DomainSpec {
     DomainSpec {
@@ -107,6 +107,23 @@ fn a_number_beyond_what_acts_stands_for_the_largest_that_does() {
     for point in domain.points() {
         assert_eq!(domain.canonical(point).as_ref(), Some(point));
         assert_eq!(domain.point(&domain.candidate(point)).as_ref(), Some(point));
+    }
+}
+
+/// All ranks are on one node by either order, also where they are processes.
+#[test]
+fn both_orders_of_ranks_are_one_on_one_node() {
+    let limits = Limits::parse("nb = 64\npmap = ['row', 'column']").unwrap();
+    for most_threads in [None, Some(4)] {
+        let domain = HplDomain::within(&DomainSpec { most_threads, ..spec(4) }, &limits).unwrap();
+        let runs = candidates(&domain);
+        assert!(runs.iter().any(|run| (run.hpl.p, run.hpl.q) == (2, 2)), "{most_threads:?}");
+        for run in runs {
+            assert_eq!(run.hpl.pmap, Pmap::Row, "{most_threads:?}");
+            let mut by_columns = run.clone();
+            by_columns.hpl.pmap = Pmap::Column;
+            assert_eq!(domain.point(&by_columns), domain.point(&run), "{most_threads:?}");
+        }
     }
 }
 
