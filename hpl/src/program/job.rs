@@ -119,10 +119,14 @@ pub(super) fn phases(ranks: &[RankReport]) -> Vec<PhaseTime> {
     phases
 }
 
-/// Names of the kernels of the ranks, each run of equal ones once, as stored with a result.
+/// Names of the kernels of the ranks, each once, as stored with a result.
 pub(super) fn kernels(ranks: &[RankReport]) -> String {
-    let mut names: Vec<&str> = ranks.iter().map(|report| report.kernels.as_str()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for name in ranks.iter().map(|report| report.kernels.as_str()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names.join("; ")
 }
 
