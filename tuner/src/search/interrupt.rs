@@ -57,3 +57,11 @@ impl Interrupt {
         self.asked.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+impl Interrupt {
+    /// One by which a signal has come.
+    pub(crate) fn already_asked() -> Self {
+        Self { asked: Arc::new(AtomicBool::new(true)) }
+    }
+}

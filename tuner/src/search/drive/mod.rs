@@ -1,5 +1,6 @@
 //! The loop: plan, run, record, until the budget is used; the final verified run before its end.
 
+mod broken_off;
 mod energy;
 mod known;
 mod power;

@@ -1,12 +1,28 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use objectives::Failure;
 use objectives::progress::ProgressPoint;
 use objectives::real::GuardRecord;
+use objectives::{Exit, Failure, Observation};
 
+use super::broken_off::{ended_with_session, since_end};
 use super::rival::{Pace, REDRAW, Rival};
-use super::together::since_end;
+use crate::record::arbitrary::passed_run;
+use crate::search::interrupt::Interrupt;
+
+/// Outside of Slurm the end of a launcher that had got the signal, too, was recorded as a crash of its candidate.
+#[test]
+fn a_run_that_broke_off_as_the_session_was_asked_to_end_says_nothing_of_its_candidate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asked, not_asked) = (Interrupt::already_asked(), Interrupt::default());
+    let crash = Err(Failure::Crashed { exit: Exit::Code(1), telling_lines: Vec::new() });
+    assert!(ended_with_session(&crash, folder.path(), false, &asked));
+    assert!(ended_with_session(&crash, folder.path(), true, &asked));
+    assert!(!ended_with_session(&crash, folder.path(), false, &not_asked));
+    for outcome in [Ok(Observation::Whole(passed_run(20.0))), Err(Failure::TimedOut { limit_s: 9.0 })] {
+        assert!(!ended_with_session(&outcome, folder.path(), true, &asked), "{outcome:?}");
+    }
+}
 
 /// The end of the job was waited for as often as there were runs that had failed at the same moment.
 #[test]

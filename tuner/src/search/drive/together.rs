@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use hpl::machine::accelerators::Accelerators;
 use objectives::predict::Predictor;
-use objectives::real::{Extent, GuardRecord, RealRuns, Running};
+use objectives::real::{Extent, RealRuns, Running};
 use objectives::{Failure, Observation};
 
+use super::broken_off::{broke_off, ended_with_session};
 use super::energy::with_estimate;
 use super::power::power_of_run;
 use super::rival::{Pace, REDRAW, Rival};
@@ -30,9 +31,6 @@ use crate::search::schedule::Due;
 
 /// In runs of at least so many seconds Slurm has set the clock before it was looked at.
 const CLOCK_IS_SET_S: f64 = 5.0;
-
-/// The end of a job reaches its runs and this program within so long.
-const SAME_END: Duration = Duration::from_secs(5);
 
 /// Starts trials, waits for them, and records them.
 pub struct TrialRunner<'a> {
@@ -88,23 +86,6 @@ impl StartedTrial<'_> {
     fn running(&mut self) -> Option<&mut Running> {
         self.run.as_mut()?.as_mut().ok()
     }
-}
-
-/// Whether a run ended as one does that is ended from outside: launchers say that by codes of many kinds.
-fn broke_off(outcome: &Result<Observation, Failure>) -> bool {
-    use Failure::{Crashed, Killed, Launch, Output};
-    matches!(outcome, Err(Crashed { .. } | Killed { .. } | Launch { .. } | Output { .. }))
-}
-
-/// Whether a run of a Slurm job broke off, as it does when the job ends.
-fn may_have_ended_with_its_job(outcome: &Result<Observation, Failure>) -> bool {
-    broke_off(outcome) && std::env::var_os("SLURM_JOB_ID").is_some()
-}
-
-/// Time since the end of a run in `folder`; none where nothing says it. Many may have ended at the same moment, and are looked at in turn.
-pub(super) fn since_end(folder: &Path) -> Duration {
-    let written = std::fs::metadata(GuardRecord::path(folder)).and_then(|about| about.modified());
-    written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
 }
 
 /// What a run alone is ended for.
@@ -297,11 +278,13 @@ impl TrialRunner<'_> {
         judged: &mut Judged<'_>,
     ) -> Option<(usize, Result<Observation, Failure>)> {
         let look = REDRAW / u32::try_from(under_way.len()).unwrap_or(1);
+        let in_slurm = std::env::var_os("SLURM_JOB_ID").is_some();
         loop {
             for (at, trial) in under_way.iter_mut().enumerate() {
+                // What could not be started did not end with the job.
+                let in_job = in_slurm && trial.running().is_some();
                 if let Some(outcome) = trial.finish_within(look) {
-                    let most = SAME_END.saturating_sub(since_end(trial.trial.folder()));
-                    if may_have_ended_with_its_job(&outcome) && self.interrupt.asked_within(most) {
+                    if ended_with_session(&outcome, trial.trial.folder(), in_job, self.interrupt) {
                         trial.trial.forget_end();
                         interrupt(under_way);
                         return None;
@@ -319,7 +302,7 @@ impl TrialRunner<'_> {
             if let [alone] = under_way
                 && let Some(failure) = judged.hopeless(alone, self.lost)
             {
-                end(under_way);
+                end(under_way, |_, _| {});
                 return Some((0, Err(failure)));
             }
             self.progress.tick(self.budget.left_s());
@@ -377,13 +360,20 @@ fn ratio(row: &Row) -> String {
 }
 
 /// Ends all runs as this program is asked to end. What sent that signal may have sent it to their launchers as well: one that broke off says
-/// nothing of its candidate.
+/// nothing of its candidate. Its end is forgotten at once: a second signal may end this program before the last run has ended.
 fn interrupt(under_way: &mut [StartedTrial<'_>]) {
-    end(under_way).into_iter().for_each(RunningTrial::forget_end);
+    end(under_way, |trial, outcome| {
+        if outcome.as_ref().is_some_and(broke_off) {
+            trial.forget_end();
+        }
+    });
 }
 
-/// Ends all runs: they are asked at the same time. Returns the trials of those that broke off.
-fn end<'a>(under_way: &'a mut [StartedTrial<'_>]) -> Vec<&'a RunningTrial> {
+/// Ends all runs: they are asked at the same time. `with_outcome` is called for each when it has ended.
+fn end(
+    under_way: &mut [StartedTrial<'_>],
+    mut with_outcome: impl FnMut(&RunningTrial, Option<Result<Observation, Failure>>),
+) {
     let mut running = Vec::new();
     for StartedTrial { trial, run, .. } in under_way {
         if let Some(Ok(run)) = run.take() {
@@ -391,6 +381,7 @@ fn end<'a>(under_way: &'a mut [StartedTrial<'_>]) -> Vec<&'a RunningTrial> {
             running.push((&*trial, run));
         }
     }
-    let ended = running.into_iter().map(|(trial, running)| (trial, running.cancel()));
-    ended.filter(|(_, outcome)| outcome.as_ref().is_some_and(broke_off)).map(|(trial, _)| trial).collect()
+    for (trial, run) in running {
+        with_outcome(trial, run.cancel());
+    }
 }

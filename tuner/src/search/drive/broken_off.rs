@@ -1,0 +1,36 @@
+//! Runs that are ended by what ends this program, too: that says nothing of their candidates.
+
+use std::path::Path;
+use std::time::Duration;
+
+use objectives::real::GuardRecord;
+use objectives::{Failure, Observation};
+
+use crate::search::interrupt::Interrupt;
+
+/// The end of a job reaches its runs and this program within so long.
+const SAME_END: Duration = Duration::from_secs(5);
+
+/// Whether a run ended as one does that is ended from outside: launchers say that by codes of many kinds.
+pub(super) fn broke_off(outcome: &Result<Observation, Failure>) -> bool {
+    use Failure::{Crashed, Killed, Launch, Output};
+    matches!(outcome, Err(Crashed { .. } | Killed { .. } | Launch { .. } | Output { .. }))
+}
+
+/// Whether a run in `folder` broke off as this program is asked to end. What asks it may have ended the run a moment earlier; where both are
+/// `in_job`, one of Slurm, that is waited for.
+pub(super) fn ended_with_session(
+    outcome: &Result<Observation, Failure>,
+    folder: &Path,
+    in_job: bool,
+    interrupt: &Interrupt,
+) -> bool {
+    let most = if in_job { SAME_END.saturating_sub(since_end(folder)) } else { Duration::ZERO };
+    broke_off(outcome) && interrupt.asked_within(most)
+}
+
+/// Time since the end of a run in `folder`; none where nothing says it. Many may have ended at the same moment, and are looked at in turn.
+pub(super) fn since_end(folder: &Path) -> Duration {
+    let written = std::fs::metadata(GuardRecord::path(folder)).and_then(|about| about.modified());
+    written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
+}
