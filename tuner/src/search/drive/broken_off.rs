@@ -1,4 +1,4 @@
-//! Runs that are ended by what ends this program, too: that says nothing of their candidates.
+//! Runs that are ended: by what ends this program, too, which says nothing of their candidates, or as they are not worth their end.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,4 +33,13 @@ pub(super) fn ended_with_session(
 pub(super) fn since_end(folder: &Path) -> Duration {
     let written = std::fs::metadata(GuardRecord::path(folder)).and_then(|about| about.modified());
     written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
+}
+
+/// The outcome of a run that was ended for `why`, and had the outcome `end` then. One that had passed counts: its processes may not have
+/// come to their end for the loss of a node.
+pub(super) fn unless_passed(why: Failure, end: Option<Result<Observation, Failure>>) -> Result<Observation, Failure> {
+    match end {
+        Some(Ok(observed)) => Ok(observed),
+        _ => Err(why),
+    }
 }

@@ -5,7 +5,7 @@ use objectives::progress::ProgressPoint;
 use objectives::real::GuardRecord;
 use objectives::{Exit, Failure, Observation};
 
-use super::broken_off::{ended_with_session, since_end};
+use super::broken_off::{ended_with_session, since_end, unless_passed};
 use super::rival::{Pace, REDRAW, Rival};
 use crate::record::arbitrary::passed_run;
 use crate::search::interrupt::Interrupt;
@@ -22,6 +22,17 @@ fn a_run_that_broke_off_as_the_session_was_asked_to_end_says_nothing_of_its_cand
     for outcome in [Ok(Observation::Whole(passed_run(20.0))), Err(Failure::TimedOut { limit_s: 9.0 })] {
         assert!(!ended_with_session(&outcome, folder.path(), true, &asked), "{outcome:?}");
     }
+}
+
+/// A run that had printed its result and could not end for a lost node was recorded as killed.
+#[test]
+fn the_result_of_a_run_counts_though_it_was_ended() {
+    let why = Failure::Killed { by: "the loss of n2".to_owned() };
+    let passed = Ok(Observation::Whole(passed_run(20.0)));
+    assert_eq!(unless_passed(why.clone(), Some(passed.clone())), passed);
+    let ended = Err(Failure::Killed { by: "its guard, which was asked to stop".to_owned() });
+    assert_eq!(unless_passed(why.clone(), Some(ended)), Err(why.clone()));
+    assert_eq!(unless_passed(why.clone(), None), Err(why));
 }
 
 /// The end of the job was waited for as often as there were runs that had failed at the same moment.

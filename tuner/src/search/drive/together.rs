@@ -8,7 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::{Extent, RealRuns, Running};
 use objectives::{Failure, Observation};
 
-use super::broken_off::{broke_off, ended_with_session};
+use super::broken_off::{broke_off, ended_with_session, unless_passed};
 use super::energy::with_estimate;
 use super::power::power_of_run;
 use super::rival::{Pace, REDRAW, Rival};
@@ -302,8 +302,9 @@ impl TrialRunner<'_> {
             if let [alone] = under_way
                 && let Some(failure) = judged.hopeless(alone, self.lost)
             {
-                end(under_way, |_, _| {});
-                return Some((0, Err(failure)));
+                let mut ended = None;
+                end(under_way, |_, outcome| ended = outcome);
+                return Some((0, unless_passed(failure, ended)));
             }
             self.progress.tick(self.budget.left_s());
             self.store.heartbeat(self.budget.spent_s());
