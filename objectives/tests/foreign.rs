@@ -176,6 +176,8 @@ fn a_bad_profile_is_named_with_the_way_out() {
         let message = with(dim).unwrap_err();
         assert!(message.contains(words), "{message}");
     }
+    let twice = "env = {'A' = '1'}\n[[dimension]]\nname = 'a'\nenv = 'A'\nvalues = [1]\n[patterns]";
+    assert!(refused("[patterns]", twice).contains("a: has the env A, whose value in the table env would be ignored"));
     assert!(matches!(Profile::parse("schema_version = 1"), Err(ProfileError::Syntax(_))));
 }
 

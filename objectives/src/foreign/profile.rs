@@ -218,6 +218,10 @@ pub(super) fn check_values(profile: &Profile) -> Result<(), ProfileError> {
             let problem = format!("has the env of {}, of which one would be ignored; give each its own", other.name);
             return Err(ProfileError::Dimension { name: dim.name.clone(), problem });
         }
+        if let Some(name) = dim.env.as_ref().filter(|name| profile.env.contains_key(*name)) {
+            let problem = format!("has the env {name}, whose value in the table env would be ignored; leave that out");
+            return Err(ProfileError::Dimension { name: dim.name.clone(), problem });
+        }
     }
     Ok(())
 }
