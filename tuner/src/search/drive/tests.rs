@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use objectives::progress::ProgressPoint;
 use objectives::real::GuardRecord;
@@ -13,14 +13,13 @@ use crate::search::interrupt::Interrupt;
 /// Outside of Slurm the end of a launcher that had got the signal, too, was recorded as a crash of its candidate.
 #[test]
 fn a_run_that_broke_off_as_the_session_was_asked_to_end_says_nothing_of_its_candidate() {
-    let folder = tempfile::tempdir().unwrap();
     let (asked, not_asked) = (Interrupt::already_asked(), Interrupt::default());
     let crash = Err(Failure::Crashed { exit: Exit::Code(1), telling_lines: Vec::new() });
-    assert!(ended_with_session(&crash, folder.path(), false, &asked));
-    assert!(ended_with_session(&crash, folder.path(), true, &asked));
-    assert!(!ended_with_session(&crash, folder.path(), false, &not_asked));
+    assert!(ended_with_session(&crash, Duration::ZERO, false, &asked));
+    assert!(ended_with_session(&crash, Duration::ZERO, true, &asked));
+    assert!(!ended_with_session(&crash, Duration::ZERO, false, &not_asked));
     for outcome in [Ok(Observation::Whole(passed_run(20.0))), Err(Failure::TimedOut { limit_s: 9.0 })] {
-        assert!(!ended_with_session(&outcome, folder.path(), true, &asked), "{outcome:?}");
+        assert!(!ended_with_session(&outcome, Duration::ZERO, true, &asked), "{outcome:?}");
     }
 }
 
@@ -39,12 +38,14 @@ fn the_result_of_a_run_counts_though_it_was_ended() {
 #[test]
 fn runs_that_ended_together_wait_together_for_the_end_of_their_job() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(since_end(folder.path()), Duration::ZERO);
+    let seen = Instant::now().checked_sub(Duration::from_secs(20)).unwrap();
+    assert_eq!(since_end(folder.path(), seen), Duration::ZERO);
     let record = File::create(GuardRecord::path(folder.path())).unwrap();
     record.set_modified(SystemTime::now() - Duration::from_secs(10)).unwrap();
-    assert!(since_end(folder.path()) >= Duration::from_secs(9));
+    assert!(since_end(folder.path(), seen) >= Duration::from_secs(9));
+    assert!(since_end(folder.path(), Instant::now()) < Duration::from_secs(9), "a clock of another host");
     record.set_modified(SystemTime::now() + Duration::from_secs(1000)).unwrap();
-    assert_eq!(since_end(folder.path()), Duration::ZERO, "a clock of another host");
+    assert_eq!(since_end(folder.path(), seen), Duration::ZERO, "a clock of another host");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use objectives::predict::Predictor;
 use objectives::real::{Extent, RealRuns, Running};
 use objectives::{Failure, Observation};
 
-use super::broken_off::{broke_off, ended_with_session, unless_passed};
+use super::broken_off::{broke_off, ended_with_session, since_end, unless_passed};
 use super::energy::with_estimate;
 use super::power::power_of_run;
 use super::rival::{Pace, REDRAW, Rival};
@@ -66,6 +66,8 @@ struct StartedTrial<'a> {
     trial: RunningTrial,
     /// Its run, or why there is none; `None` once it was taken.
     run: Option<Result<Running, Failure>>,
+    /// When it was seen running last.
+    seen: Instant,
 }
 
 impl StartedTrial<'_> {
@@ -75,7 +77,7 @@ impl StartedTrial<'_> {
             Ok(mut running) => {
                 let outcome = running.finish_within(time);
                 if outcome.is_none() {
-                    self.run = Some(Ok(running));
+                    (self.run, self.seen) = (Some(Ok(running)), Instant::now());
                 }
                 outcome
             }
@@ -152,7 +154,7 @@ impl TrialRunner<'_> {
         let mut under_way = Vec::new();
         for due in due {
             let trial = self.store.begin(&due.plan, self.runs)?;
-            under_way.push(StartedTrial { due, trial, run: None });
+            under_way.push(StartedTrial { due, trial, run: None, seen: Instant::now() });
         }
         self.say_now(&under_way, left_s);
         // Where they are varied, all runs are on this node, one at a time.
@@ -164,7 +166,7 @@ impl TrialRunner<'_> {
         let mut vitals =
             due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power, self.accelerators));
         let started = Instant::now();
-        for StartedTrial { due, trial, run } in &mut under_way {
+        for StartedTrial { due, trial, run, .. } in &mut under_way {
             *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));
         }
         let mut judged = Judged {
@@ -284,7 +286,8 @@ impl TrialRunner<'_> {
                 // What could not be started did not end with the job.
                 let in_job = in_slurm && trial.running().is_some();
                 if let Some(outcome) = trial.finish_within(look) {
-                    if ended_with_session(&outcome, trial.trial.folder(), in_job, self.interrupt) {
+                    let since_end = since_end(trial.trial.folder(), trial.seen);
+                    if ended_with_session(&outcome, since_end, in_job, self.interrupt) {
                         trial.trial.forget_end();
                         interrupt(under_way);
                         return None;
