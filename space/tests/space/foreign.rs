@@ -99,9 +99,10 @@ fn the_usual_nb_of_a_program_is_searched() {
 
 /// The memory may hold no run: the largest N is 0 then.
 #[test]
-fn an_order_of_0_has_a_usual_candidate() {
+fn an_order_of_0_is_refused() {
     let foreign = ForeignSpec { usual_nb: Some(232), ..engine(&["nb"]) };
-    assert_eq!(ForeignDomain::usual_of(&spec(0, 1), &foreign).unwrap().hpl.nb, 0);
+    let message = ForeignDomain::usual_of(&spec(0, 1), &foreign).unwrap_err().to_string();
+    assert!(message.contains('N') && message.contains("at least 1"), "{message}");
 }
 
 /// Points are found by pruning: here without. Whether the device factors panels is the last dimension, and decides on PFACT,
