@@ -6,37 +6,31 @@ use std::time::Instant;
 use anyhow::Context;
 use objectives::predict::Predictor;
 use objectives::real::{Extent, Grids, PairRule};
-use space::Candidates;
 
 use crate::cli::TuneArgs;
 use crate::cluster::launched::lost::lost;
 use crate::commands::space::{limits, of_limits};
-use crate::earlier;
 use crate::exit::{self, bad_input};
 use crate::power::settings::{FoundSettings, NodeSetter, Restored};
 use crate::record::Finished;
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
 use crate::record::store::Store;
-use crate::search::budget::{Budget, CLOSING_S};
-use crate::search::cost::CostEstimate;
+use crate::search::budget::Budget;
 use crate::search::doubts;
 use crate::search::drive::{Drive, KnownRows, SessionEnd, TrialRunner};
 use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
-use crate::search::model_prior;
 use crate::search::progress::Progress;
-use crate::search::schedule::{Setup, kept_for_final_s, rounds_s};
+use crate::search::schedule::Setup;
 use crate::search::strategy;
-use crate::search::strategy::informed::ComparableRuns;
 use crate::session::engine::Engine;
 use crate::session::environment;
-use crate::session::forecast::Forecast;
 use crate::session::input::read_machine;
 use crate::session::power::{self, SessionNodes};
 use crate::session::preflight;
 use crate::session::prepare;
-use crate::session::room::{Modelled, SPEED_UNKNOWN};
+use crate::session::room::Modelled;
 use crate::session::settings;
 
 mod agents;
@@ -49,6 +43,7 @@ mod given;
 mod moved;
 mod nodes;
 mod placed;
+mod plan;
 mod rehearse;
 mod settle;
 mod varied;
@@ -59,6 +54,7 @@ use calibrated::calibrated;
 use ended::{exit_code, say_how_it_ended, write_results};
 use moved::resume;
 use nodes::{Parts, from_nodes};
+use plan::{earlier_runs, say_plan};
 use settle::{expert, resolved, room, same_machine, settle, spec};
 
 /// Starts or resumes a session and runs it to its end.
@@ -245,7 +241,7 @@ fn search(
     let chosen = store.session().gpus_found.clone();
     let notes = chosen.into_iter().chain(notes).chain(set).chain(lost_nodes).collect();
     store.update_session(|session| session.notes = notes)?;
-    let earlier = earlier(store, domain, progress)?;
+    let earlier = earlier_runs(store, domain, progress)?;
     let given = !earlier.is_empty();
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
@@ -310,7 +306,7 @@ fn search(
         until_gain: store.session().until_gain,
         earlier_rows: store.rows().len(),
     };
-    plan(store, &setup, &model, budget, progress);
+    say_plan(store, &setup, &model, budget, progress);
     say_binding(engine, &baseline, store.session(), program, progress)?;
 
     let final_n = match (store.session().n_fixed, extent) {
@@ -344,65 +340,4 @@ fn search(
         progress.warn(&format!("settings of the node: {problem}"));
     }
     Ok(ended?)
-}
-
-/// The runs of earlier sessions at their points, where there are such.
-fn earlier(store: &Store, domain: &dyn Candidates, progress: &Progress) -> anyhow::Result<Vec<ComparableRuns>> {
-    let mut earlier = earlier::load(store.folder())?;
-    let elsewhere = store.elsewhere();
-    earlier.extend(elsewhere.iter().filter_map(|row| earlier::read::of_row(row, store.folder().root())));
-    if earlier.is_empty() {
-        return Ok(Vec::new());
-    }
-    let session = store.session();
-    let here = session.node_names();
-    let placed = earlier::place::groups(domain, &earlier, here.as_ref().unwrap_or(&session.host));
-    progress.line(&placed.sentence(earlier.len()));
-    Ok(placed.groups)
-}
-
-/// Says what will be done before it is done.
-fn plan(store: &Store, setup: &Setup<'_>, model: &SessionModel<'_>, budget: &Budget, progress: &Progress) {
-    let (session, prior, predictor) = (store.session(), model.prior.as_ref(), &model.predictor);
-    let Setup { domain, baseline, expert, extent, .. } = *setup;
-    let n = domain.spec().n;
-    let limit = prepare::limit(session.n_fixed, session.n_limited_by_budget, session.n_memory);
-    let by = match session.extent {
-        Extent::Whole => "each trial is a whole run",
-        Extent::Windows => {
-            "each trial measures windows of the run and extrapolates to the whole; the final run is whole, at \
-        the largest N that fits"
-        }
-    };
-    let kernels = session.kernels.as_ref().map(|kernels| format!("kernels {kernels}"));
-    let kernels = kernels.unwrap_or_else(|| session.engine.clone());
-    progress.line(&format!("N = {n} ({limit}), {kernels}; {by}"));
-    progress.line(&format!(
-        "{} candidates, {} distinct predictions",
-        domain.points().len(),
-        model_prior::distinct(domain, prior)
-    ));
-    if session.unequal.differs() {
-        progress.line(&format!("{}: weights near these are searched", session.speeds()));
-    }
-    if session.notes.iter().any(|note| note == SPEED_UNKNOWN) && store.rows().is_empty() {
-        progress.line("plan: the first run shows how long runs take, and how many of them the budget has room for");
-        return;
-    }
-    let cost = CostEstimate::new(store.rows(), predictor);
-    let whole_s = cost.at_most(baseline, Extent::Whole);
-    let kept_s = match session.extent {
-        Extent::Whole => whole_s,
-        Extent::Windows => {
-            kept_for_final_s([cost.of(baseline, Extent::Whole), whole_s], budget.total_s(), setup.n_is_chosen)
-        }
-    };
-    let forecast = Forecast {
-        total_s: budget.total_s(),
-        spent_s: budget.spent_s(),
-        reserve_s: kept_s + CLOSING_S,
-        rounds_s: rounds_s(&cost, (baseline, expert), (extent, setup.pairs_with_usual()), budget.total_s()),
-        trial_s: cost.of(baseline, session.extent),
-    };
-    progress.line(&forecast.sentence());
 }
