@@ -53,7 +53,7 @@ impl Listed {
     /// All combinations of levels that `rule` lets pass, in lexicographic order.
     ///
     /// # Panics
-    /// When a dimension has more than 65 536 levels.
+    /// When a dimension has more than 65 535 levels.
     pub fn product(dims: Vec<Dim>, rule: impl Fn(&[u16]) -> bool) -> Self {
         let mut points = vec![Vec::new()];
         for dim in &dims {

@@ -1,8 +1,4 @@
-//! The largest N for a memory size, and the orders near a target.
-
-use std::collections::BTreeSet;
-
-use num_integer::lcm;
+//! The memory of a run, and the largest N for a memory size.
 
 /// Largest order: HPL's formats hold a C `int`.
 pub const MAX_N: usize = i32::MAX as usize;
@@ -63,20 +59,6 @@ pub(crate) fn largest_of(step: usize, fits: impl Fn(usize) -> bool) -> usize {
     low * step
 }
 
-/// Orders near `target` worth a run when N is tuned last, ascending, none above `max_n`.
-///
-/// `target` itself, the multiples of NB around it, the multiples of NB·lcm(P,Q) around it where they are
-/// within 5 % (every rank then holds the same share), and the order half a block above the lower multiple.
-pub fn orders_near(target: usize, max_n: usize, p: usize, q: usize, nb: usize) -> Vec<usize> {
-    let around = |step: usize| [target / step * step, target.div_ceil(step).saturating_mul(step)];
-    let mut orders = BTreeSet::from([target]);
-    let [below, above] = around(nb.max(1));
-    orders.extend([below, above, below + nb / 2]);
-    let even = nb.saturating_mul(lcm(p, q)).max(1);
-    orders.extend(around(even).into_iter().filter(|n| n.abs_diff(target) * 20 <= target));
-    orders.into_iter().filter(|&n| (1..=max_n.min(MAX_N)).contains(&n)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,16 +105,5 @@ mod tests {
             assert_eq!(blocks, [0, 4, 8, 6, 12], "DEPTH {depth}");
         }
         assert_eq!(required_bytes_of_processes(usize::MAX, 8, 8, usize::MAX, usize::MAX), u64::MAX);
-    }
-
-    #[test]
-    fn orders_near_a_target_are_aligned_or_close() {
-        assert_eq!(orders_near(1000, 2000, 1, 2, 128), [896, 960, 1000, 1024]);
-        assert_eq!(orders_near(1024, 2000, 2, 2, 128), [1024, 1088]);
-        // 16×17 and NB 384: NB·lcm is 104448, far away.
-        assert_eq!(orders_near(50_000, 60_000, 16, 17, 384), [49_920, 50_000, 50_112, 50_304]);
-        assert_eq!(orders_near(104_000, 104_448, 16, 17, 384), [103_680, 103_872, 104_000, 104_064, 104_448]);
-        assert_eq!(orders_near(5, 5, 1, 1, 128), [5]);
-        assert_eq!(orders_near(0, 10, 0, 0, 0), [0usize; 0]);
     }
 }

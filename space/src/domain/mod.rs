@@ -26,5 +26,5 @@ pub use self::settings::SettingsDomain;
 pub use self::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS, ProcessRows};
 pub use self::usual::{Expert, default_candidate};
 pub use self::weighted::WeightedDomain;
-pub use crate::order::{largest_n, orders_near, required_bytes};
+pub use crate::order::{largest_n, required_bytes};
 pub use crate::rules::MAX_PLACES;
