@@ -19,7 +19,7 @@ pub struct Description {
     pub name: String,
     /// Where the table comes from.
     pub origin: String,
-    /// The table, relative to the description.
+    /// The table, in the folder of the description or below it.
     pub table: PathBuf,
     /// What is measured.
     pub value: MeasuredColumn,
@@ -121,7 +121,7 @@ pub struct FailedRows {
 pub struct ModelColumn {
     /// The column with its values, of the same unit as the measured ones.
     pub column: String,
-    /// Its table, relative to the description, where it is another one.
+    /// Its table, in the same place, where it is another one.
     pub table: Option<PathBuf>,
     /// Which rows are the model's: the text that each of these columns must hold.
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! A recorded landscape: the space that a table covers, with the runs of each of its points.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use space::dims::{Dim, DimKind, Level, Point, Space};
 use space::listed::Listed;
@@ -68,8 +68,8 @@ pub enum LandscapeError {
 }
 
 impl Landscape {
-    /// Reads a description and its table; `table` and `model` stand in for the files that the description names;
-    /// `decoder` reads those that are Parquet.
+    /// Reads a description and its table, which lies in its folder or below that; `table` and `model` stand in for the files that the
+    /// description names; `decoder` reads those that are Parquet.
     ///
     /// # Errors
     /// [`LandscapeError`] naming file, key or row.
@@ -86,10 +86,25 @@ impl Landscape {
             wrong(format!("not the TOML file that describes a table, as those in datasets/landscapes do: {error}"))
         })?;
         description.check().map_err(wrong)?;
-        let beside = |name: &Path| path.parent().unwrap_or(Path::new("")).join(name);
-        let runs = Table::read(&table.map_or_else(|| beside(&description.table), Path::to_path_buf), decoder)?;
-        let other = description.model.as_ref().and_then(|model| model.table.as_deref()).map(beside);
-        let other = model.map(Path::to_path_buf).or(other).map(|path| Table::read(&path, decoder)).transpose()?;
+        // A description may be of somebody else: it names no device, and no private file of the user.
+        let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let beside = |name: &Path| match name.components().all(is_below) {
+            true => Ok(path.parent().unwrap_or(Path::new("")).join(name)),
+            false => Err(wrong(format!(
+                "'{}' is not in the folder of this file; put the table there, or name it by --table or --model",
+                name.display()
+            ))),
+        };
+        let runs = match table {
+            Some(given) => Table::read(given, decoder)?,
+            None => Table::read(&beside(&description.table)?, decoder)?,
+        };
+        let named = description.model.as_ref().and_then(|model| model.table.as_deref());
+        let other = match (model, named) {
+            (Some(given), _) => Some(Table::read(given, decoder)?),
+            (None, Some(name)) => Some(Table::read(&beside(name)?, decoder)?),
+            (None, None) => None,
+        };
         if model.is_some() && description.model.is_none() {
             return Err(wrong("--model needs a [model] section that names the column; add one".to_owned()));
         }

@@ -88,6 +88,9 @@ fn what_is_wrong_is_named() {
         ("passed = [\"ok\"]", "passed = [\"fine\"]", "passed"),
         ("goal = \"maximize\"", "goal = \"win\"", "unknown variant `win`"),
         ("table = \"t.csv\"", "table = \"gone.csv\"", "gone.csv"),
+        ("table = \"t.csv\"", "table = \"../t.csv\"", "'../t.csv' is not in the folder"),
+        ("table = \"t.csv\"", "table = \"/dev/null\"", "'/dev/null' is not in the folder"),
+        ("model = {", "model = { table = \"/dev/null\",", "'/dev/null' is not in the folder"),
         ("table = \"t.csv\"", "table = \"t.csv\"\nsmooth_with = \"depth\"", "'depth', which is not a dimension"),
     ] {
         let error = read(&TOML.replace(from, to), CSV).unwrap_err().to_string();
