@@ -45,6 +45,19 @@ pub(super) fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<Str
         .collect()
 }
 
+/// Columns of the best candidates that say what they take: watts where some were read, and GFLOPS/W where that is made as large as possible.
+pub(super) fn power_columns(summary: &Summary) -> Vec<(String, Vec<String>)> {
+    let column = |name: &str, of: fn(&Score) -> Option<f64>| {
+        let cell = |score: &Score| of(score).map_or("-".to_owned(), digits);
+        (name.to_owned(), summary.top.iter().map(cell).collect::<Vec<_>>())
+    };
+    let power_w: fn(&Score) -> Option<f64> = |score| score.limited_power_w.or(score.power_w);
+    let is_read = summary.top.iter().any(|score| power_w(score).is_some());
+    let is_per_watt = summary.session.objective == Objective::GflopsPerWatt;
+    let watts = is_read.then(|| column("watts", power_w));
+    watts.into_iter().chain(is_per_watt.then(|| column("GFLOPS/W", |score| score.run_gflops_per_w))).collect()
+}
+
 /// The runs behind a score, `median of 3 runs, 84.90 … 85.60`.
 pub(super) fn spread(score: &Score) -> String {
     let [low, high] = score.range_gflops.map(digits);

@@ -8,7 +8,7 @@ use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, limit_of_n, objective,
-    pareto, phases, power, spread, steadiness, telling_columns, watts, words_of,
+    pareto, phases, power, power_columns, spread, steadiness, telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
 use crate::record::Objective;
@@ -150,14 +150,7 @@ fn top(summary: &Summary, width: Option<usize>) -> String {
     columns.push(named("min", summary.top.iter().map(|s| digits(s.range_gflops[0])).collect()));
     columns.push(named("max", summary.top.iter().map(|s| digits(s.range_gflops[1])).collect()));
     columns.push(named("residual", summary.top.iter().map(|s| s.residual.map_or("-".to_owned(), digits)).collect()));
-    if summary.top.iter().any(|score| score.limited_power_w.or(score.power_w).is_some()) {
-        let watts = |score: &Score| score.limited_power_w.or(score.power_w).map_or("-".to_owned(), digits);
-        columns.push(named("watts", summary.top.iter().map(watts).collect()));
-    }
-    if summary.session.objective == Objective::GflopsPerWatt {
-        let rate = |score: &Score| score.run_gflops_per_w.map_or("-".to_owned(), digits);
-        columns.push(named("GFLOPS/W", summary.top.iter().map(rate).collect()));
-    }
+    columns.extend(power_columns(summary));
     columns.extend(telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>()));
     let mut lines = vec![String::new(); summary.top.len() + 1];
     let mut below = Vec::new();

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::tables::{table, words};
+use crate::record::Objective;
 use crate::report::format::digits;
-use crate::report::sentences::{NOT_VERIFIED, telling_columns, words_of};
+use crate::report::sentences::{NOT_VERIFIED, power_columns, telling_columns, words_of};
 use crate::report::{Exports, Score, Summary};
 
 /// The parameters of the best, else of the leader of the search, and the files that repeat it.
@@ -31,20 +32,26 @@ pub(super) fn best(summary: &Summary, exports: Option<&Exports>) -> Markup {
     }
 }
 
-/// The best candidates with the columns in which they differ.
+/// The best candidates with what they take, where that is known, and the columns in which they differ.
 pub(super) fn top(summary: &Summary) -> Markup {
     if summary.top.is_empty() {
         return html! {};
     }
     let telling = telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>());
-    let names = telling.iter().map(|(name, _)| name.as_str());
+    let columns: Vec<(String, Vec<String>)> = power_columns(summary).into_iter().chain(telling).collect();
+    let names = columns.iter().map(|(name, _)| name.as_str());
     let header = ["GFLOP/s", "runs", "lowest", "highest", "residual"].into_iter().chain(names);
     let lines = summary.top.iter().enumerate().map(|(index, score)| {
-        let cells = telling.iter().map(|(_, cells)| cells[index].clone());
+        let cells = columns.iter().map(|(_, cells)| cells[index].clone());
         measured_cells(score).into_iter().chain(cells).collect()
     });
+    let of = match summary.session.objective {
+        Objective::Gflops => "",
+        Objective::GflopsPerWatt => " of GFLOPS/W",
+        Objective::GflopsWithin { .. } => ", those within the power limit first",
+    };
     html! {
-        h2 { "The " (summary.top.len()) " highest medians" }
+        h2 { "The " (summary.top.len()) " highest medians" (of) }
         (table(header, lines))
     }
 }

@@ -65,6 +65,11 @@ fn by_gflops_per_watt_the_most_efficient_is_best() {
     assert_eq!((order, found.best.as_ref().unwrap().candidate.hpl.nb), (vec![64, 96, 128], 64));
     assert!(table::summary(&found, None).starts_with("Objective     GFLOPS/W"), "{}", table::summary(&found, None));
     assert_eq!(found.higher, None, "a higher rate is no reason");
+    // The page is in the same order, and says by what.
+    let page = html::ReportPage::new(&found, &rows).html();
+    for words in ["The 3 highest medians of GFLOPS/W", "<th>watts</th><th>GFLOPS/W</th>", ">0.2222<"] {
+        assert!(page.contains(words), "{words}");
+    }
 }
 
 /// The default takes 100 W, the verified one more; no run of either is left out of the ratio for its own reading.
