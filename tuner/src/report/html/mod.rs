@@ -50,7 +50,7 @@ impl<'a> ReportPage<'a> {
             (differences(summary, &plots))
             (time(summary, &plots))
             @if let Some(nodes) = &plots.nodes { h2 { "Nodes" } (nodes.figure()) }
-            (record::trials(rows))
+            (record::trials(summary, rows))
             (record::session(summary))
         };
         let data = frame::json("plots", &plots.data(summary, rows));

@@ -14,13 +14,14 @@ const MOST_TRIALS: usize = 3000;
 const LONGEST: usize = 200;
 
 /// The trials, folded where they are many; of thousands the last ones.
-pub(super) fn trials(rows: &[Row]) -> Markup {
+pub(super) fn trials(summary: &Summary, rows: &[Row]) -> Markup {
     let listed = &rows[rows.len().saturating_sub(MOST_TRIALS)..];
     let candidates: Vec<_> = listed.iter().map(Row::candidate).collect();
     let telling = telling_columns(&candidates.iter().collect::<Vec<_>>());
     let names = telling.iter().map(|(name, _)| name.as_str());
+    let gflops = format!("{} GFLOP/s", summary.session.how());
     let header =
-        ["trial", "chosen by", "measured GFLOP/s", "estimated GFLOP/s", "residual", "predicted GFLOP/s", "wall s"];
+        ["trial", "chosen by", gflops.as_str(), "estimated GFLOP/s", "residual", "predicted GFLOP/s", "wall s"];
     let header = header.into_iter();
     let lines = listed.iter().enumerate().map(|(index, row)| {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), digits);

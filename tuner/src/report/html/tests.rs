@@ -1,3 +1,4 @@
+use objectives::launcher::MpiJob;
 use objectives::real::Extent;
 
 use super::*;
@@ -64,6 +65,18 @@ fn a_session_of_windows_alone_shows_its_leader_as_the_terminal_does() {
         [format!("The best, {words}"), format!("{words}: estimated by windows, 1 sample"), "21.00 GFLOP/s".into()]
     {
         assert!(page.contains(&said), "{said}");
+    }
+}
+
+#[test]
+fn the_trials_of_a_simulated_session_are_not_called_measured() {
+    let job = MpiJob { simulated: Some("simulated.toml".into()), ..MpiJob::new("mpiexec", "xhpl".into()) };
+    let simulated = Session { mpi_job: Some(job), ..session() };
+    for (session, column) in [(session(), "measured"), (simulated, "simulated")] {
+        let rows = [row(0), row(1)];
+        let page = without_scripts(&ReportPage::new(&Summary::new(&session, &rows), &rows).html());
+        let header = format!("<th>{column} GFLOP/s</th><th>estimated GFLOP/s</th>");
+        assert!(page.contains(&header), "{header}");
     }
 }
 

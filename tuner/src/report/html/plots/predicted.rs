@@ -27,7 +27,7 @@ pub(super) fn predicted(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option
         .filter_map(|trial| Some(Mark::of(trial.row, place(trial)?, "GFLOP/s", trial.kind.name())));
     let (x_name, y_name) = ("predicted, GFLOP/s", rate_name(summary));
     let line = ends.map(|end| (end, end)).to_vec();
-    let still = Plot { x_name, y_name, description: "Measured against predicted rates", points: marks.collect(), line };
+    let still = Plot { x_name, y_name, description: "Rates against predictions", points: marks.collect(), line };
     Some(InteractivePlot {
         name: "predicted".to_owned(),
         caption: html! { "The rate of the first trial of each candidate against the rate that was predicted before it; on the line both are equal." },
