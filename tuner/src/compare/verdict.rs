@@ -46,26 +46,34 @@ impl Difference {
 }
 
 /// Rates of B and A in pairs, where the start times say that the runs were made in turn: in the order of time every two successive
-/// runs are one of each. Two pairs at least, as a single one shows no order.
+/// runs are one of each, on the same host. Two pairs at least, as a single one shows no order.
 fn in_turn(a: &[&Run], b: &[&Run]) -> Option<Vec<(f64, f64)>> {
     if a.len() != b.len() || a.len() < 2 {
         return None;
     }
-    let of = |runs: &[&Run], is_b: bool| -> Option<Vec<_>> {
-        runs.iter().map(|run| Some((run.started?, is_b, run.rate_gflops()?))).collect()
-    };
-    let mut all = of(a, false)?;
-    all.extend(of(b, true)?);
+    let mut all = with_starts(a, false)?;
+    all.extend(with_starts(b, true)?);
     all.sort_by_key(|(started, ..)| *started);
     // Runs that began at the same time are the same runs, or were no runs of one machine.
     if all.windows(2).any(|two| two[0].0 == two[1].0) {
         return None;
     }
-    let pair = |two: &[(jiff::Timestamp, bool, f64)]| match two {
-        [(_, false, a), (_, true, b)] | [(_, true, b), (_, false, a)] => Some((*b, *a)),
+    // Two machines at work at the same time have nothing in common that a pair would leave out of its ratio.
+    let pair = |two: &[StartedRun<'_>]| match two {
+        [(_, false, a, host), (_, true, b, other)] | [(_, true, b, host), (_, false, a, other)] if host == other => {
+            Some((*b, *a))
+        }
         _ => None,
     };
     all.chunks(2).map(pair).collect()
+}
+
+/// When a run began, whether it is one of B, its rate, and its host.
+type StartedRun<'a> = (jiff::Timestamp, bool, f64, Option<&'a str>);
+
+/// The runs of a side; `None` where one has no start or no rate.
+fn with_starts<'a>(runs: &[&'a Run], is_b: bool) -> Option<Vec<StartedRun<'a>>> {
+    runs.iter().map(|&run| Some((run.started?, is_b, run.rate_gflops()?, run.origin.host.as_deref()))).collect()
 }
 
 /// Whether B has become slower.
@@ -102,6 +110,7 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::RunOrigin;
     use super::super::sides::sides;
     use super::super::sides::tests::{run, source};
     use super::*;
@@ -165,5 +174,24 @@ mod tests {
         assert!(matches!(apart, Difference::Medians(_)));
         assert!(matches!(compare(&[0], &[1]), Difference::Medians(_)));
         assert!(matches!(compare(&[0, 1], &[0, 1]), Difference::Medians(_)), "the same runs");
+    }
+
+    /// Two nodes of a job, each with the runs of one side, which begin in turn.
+    #[test]
+    fn runs_of_two_hosts_at_the_same_time_are_no_pairs() {
+        let by_pairs = |host_of_b: &str| {
+            let side = |host: &str, first: usize| -> Vec<Run> {
+                let at = |second: usize| Run {
+                    started: format!("2026-11-20T07:00:{second:02}Z").parse().ok(),
+                    origin: RunOrigin { host: Some(host.to_owned()), ..RunOrigin::default() },
+                    ..run(1000, 128, 100.0)
+                };
+                (0..6).map(|pair| at(first + 10 * pair)).collect()
+            };
+            let (a, b) = (source("a", side("n1", 0)), source("b", side(host_of_b, 1)));
+            let [a, b] = sides(&a, &b).unwrap();
+            matches!(Difference::new(&a, &b).unwrap(), Difference::Pairs(_))
+        };
+        assert!(by_pairs("n1") && !by_pairs("n2"));
     }
 }
