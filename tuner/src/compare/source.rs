@@ -10,6 +10,7 @@ use crate::record::journal::{self, BadLine};
 use crate::record::session::{RowsByPlace, Session};
 use crate::record::{Identity, Outcome, Row};
 use crate::report::Summary;
+use crate::report::summary::TakenBack;
 
 /// One side as it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +64,14 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
         notes.push(format!("{} trials on other nodes are left out", elsewhere.len()));
     }
     let chosen = rows.iter().position(|row| row.strategy == Identity::FINAL && row.passed);
-    let best = Summary::new(&session, &rows).best.filter(|_| chosen.is_some());
+    let found = Summary::new(&session, &rows);
+    // Not where it is so for its power: the rates had no part in that.
+    let by_rates = |back: &TakenBack| back.default_is_best && back.above_limit_w.is_none();
+    let chosen_after = found.taken_back.as_ref().is_some_and(by_rates);
+    if chosen_after {
+        notes.push("the pairs after the final run made the default the best: that luck is in its rates".to_owned());
+    }
+    let best = found.best.filter(|_| chosen.is_some());
     let runs = match (chosen, best) {
         (Some(at), Some(best)) => {
             let n = best.candidate.hpl.n;
@@ -79,7 +87,7 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
         path: path.to_path_buf(),
         kind: "run folder",
         runs,
-        chosen_before: chosen.is_some(),
+        chosen_before: chosen.is_some() && !chosen_after,
         session_command: Some(session.command.clone()),
         simulated: session.is_simulated(),
         notes,
@@ -116,19 +124,19 @@ mod tests {
     use crate::report::summary::tests::session;
     use crate::search::rounds::tests::with_rounds;
 
-    /// A session with a final run and six rounds of default, expert and best.
-    fn session_in(path: &Path) {
+    /// A session with a final run and these rounds of default, expert and best.
+    fn session_in(path: &Path, rounds: &[(f64, f64, f64)]) {
         let (folder, _lock) = RunFolder::create(path).unwrap();
         session().save(&folder.session_toml()).unwrap();
         let (mut journal, _) = Journal::open(&folder.journal()).unwrap();
-        with_rounds(&[(10.0, 9.0, 12.0); 6]).iter().for_each(|row| journal.append(row).unwrap());
+        with_rounds(rounds).iter().for_each(|row| journal.append(row).unwrap());
     }
 
     #[test]
     fn a_session_gives_the_runs_of_its_best_after_the_choice() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("run");
-        session_in(&path);
+        session_in(&path, &[(10.0, 9.0, 12.0); 6]);
         let source = read(&path).unwrap();
         // The final run and six of the rounds: not the pair before, by which the best was chosen.
         let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
@@ -137,11 +145,23 @@ mod tests {
         assert!(source.runs.iter().all(|run| run.candidate.hpl.nb == 192));
     }
 
+    /// They are those of the default then, which these same runs have chosen.
+    #[test]
+    fn runs_that_took_the_choice_back_are_not_called_later_than_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        session_in(&path, &[(10.0, 8.0, 9.0); 7]);
+        let source = read(&path).unwrap();
+        let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
+        assert_eq!((rates, source.chosen_before), (vec![10.0; 7], false));
+        assert!(source.notes[0].contains("made the default the best"), "{:?}", source.notes);
+    }
+
     #[test]
     fn damage_is_named_with_its_line() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("run");
-        session_in(&path);
+        session_in(&path, &[(10.0, 9.0, 12.0); 6]);
         let journal = path.join("journal.jsonl");
         let text = std::fs::read_to_string(&journal).unwrap();
         // A torn last line is what a kill leaves.
