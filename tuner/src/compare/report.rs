@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::run::Run;
+use super::run::{Known, Run};
 use super::sides::Side;
 use super::source::Source;
 use super::verdict::{Difference, Verdict};
@@ -167,9 +167,14 @@ fn side(side: &Side<'_>, first: &Run) -> SideReport {
     }
 }
 
-/// What both sides report, and report differently.
+/// A value that one side alone has, as the other has it.
+const NOT_SET: &str = "not set";
+
+/// What both sides report, and report differently; a setting of the node or of an engine that one alone has is not set in the other, where
+/// both sources tell of such.
 fn differs(a: &Run, b: &Run) -> Vec<Differs> {
-    let of_b = b.words();
+    let (of_a, of_b) = (a.words(), b.words());
+    let tell_alike = a.known == b.known && a.known != Known::Output;
     let mut found = Vec::new();
     let mut add = |what: &str, a: &str, b: &str| {
         if a != b {
@@ -187,10 +192,15 @@ fn differs(a: &Run, b: &Run) -> Vec<Differs> {
             add(what, a, b);
         }
     }
-    for (name, value) in a.words() {
-        if let Some((_, other)) = of_b.iter().find(|(known, _)| *known == name) {
-            add(&name, &value, other);
+    for (name, value) in &of_a {
+        match of_b.iter().find(|(known, _)| known == name) {
+            Some((_, other)) => add(name, value, other),
+            None if tell_alike => add(name, value, NOT_SET),
+            None => {}
         }
+    }
+    for (name, value) in of_b.iter().filter(|(name, _)| tell_alike && of_a.iter().all(|(known, _)| known != name)) {
+        add(name, NOT_SET, value);
     }
     found
 }
@@ -233,4 +243,24 @@ fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
         notes.push("HPL.out reports neither host nor threads: whether these differ is not known".to_owned());
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sides::tests::run;
+    use super::*;
+
+    #[test]
+    fn a_setting_that_one_side_alone_has_is_a_difference() {
+        let plain = run(1000, 128, 10.0);
+        let mut slow = plain.clone();
+        slow.candidate.engine.settings.max_clock_mhz = Some(2100);
+        let of = |a: &Run, b: &Run| -> Vec<String> {
+            differs(a, b).into_iter().map(|found| format!("{} {} → {}", found.what, found.a, found.b)).collect()
+        };
+        assert_eq!(of(&slow, &plain), ["max_clock_mhz 2100 → not set"]);
+        assert_eq!(of(&plain, &slow), ["max_clock_mhz not set → 2100"]);
+        // What HPL prints says nothing of it.
+        assert!(of(&slow, &Run { known: Known::Output, ..plain }).is_empty());
+    }
 }
