@@ -3,6 +3,7 @@
 use objectives::real::Extent;
 
 use super::format::digits;
+use super::sentences::by_windows;
 use super::stats::Ratio;
 use super::summary::{Comparison, Summary};
 use crate::record::Objective;
@@ -56,7 +57,7 @@ fn won(summary: &Summary) -> String {
     let per_watt = summary.session.objective == Objective::GflopsPerWatt;
     let better = if per_watt { "more efficient" } else { "faster" };
     let said = match &summary.best_by_baseline {
-        Comparison::Measured { ratio } => of_pairs(ratio, USUAL, summary.session.objective),
+        Comparison::Measured { ratio } => of_pairs(ratio, by_windows(summary), USUAL, summary.session.objective),
         Comparison::Same { .. } => {
             let (rate, n) = (digits(best.rate_gflops), best.candidate.hpl.n);
             format!("{USUAL} is the best that was found, at {rate} GFLOP/s at N = {n}")
@@ -75,8 +76,9 @@ fn above_limit(summary: &Summary) -> Option<(u64, String)> {
     Some((objective.power_limit_w()?, digits(watts)))
 }
 
-fn of_pairs(ratio: &Ratio, usual: &str, objective: Objective) -> String {
-    let pairs = format!("{} pair{}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
+/// What pairs say; `by`: how their rates were found, where they are no measured ones.
+fn of_pairs(ratio: &Ratio, by: &str, usual: &str, objective: Objective) -> String {
+    let pairs = format!("{} pair{}{by}", ratio.pairs, if ratio.pairs == 1 { "" } else { "s" });
     let Some(([low, high], level)) = ratio.interval.zip(ratio.level) else {
         return format!("the best was {} in {pairs}; too few for an interval", faster(ratio.median, usual, objective));
     };
@@ -172,6 +174,7 @@ mod tests {
     use super::super::stats::paired_ratio;
     use super::super::summary::NodesApart;
     use super::super::summary::tests::session;
+    use super::super::{html, table};
     use super::*;
     use crate::record::arbitrary::row;
     use crate::record::session::Session;
@@ -215,6 +218,20 @@ mod tests {
         assert!(
             said(&same).starts_with("Won: the usual HPL.dat is the best that was found, at 20.00 GFLOP/s at N = 1000.")
         );
+    }
+
+    /// As the scores of such a session are called estimated.
+    #[test]
+    fn what_windows_estimate_is_not_claimed_as_measured() {
+        let mut summary = summary(&[(1.03, 1.0); 6]);
+        summary.session.extent = Extent::Windows;
+        assert!(said(&summary).contains("(interval +3.0 … +3.0 %, 96.9 %, 6 pairs by windows)."), "{}", said(&summary));
+        let line = "Best/default  1.030 (1.030-1.030, 96.9 %, 6 pairs) by windows\n";
+        assert!(table::summary(&summary, None).contains(line), "{}", table::summary(&summary, None));
+        let page = html::ReportPage::new(&summary, &[]).html();
+        assert!(page.contains("1.030 (1.030-1.030, 96.9 %, 6 pairs) by windows"));
+        summary.best_by_baseline = Comparison::Same { best_is: "the default" };
+        assert!(!table::summary(&summary, None).contains("by windows\n"));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use space::Candidate;
 use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
-    NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, limit_of_n, objective,
-    pareto, phases, power, power_columns, spread, steadiness, telling_columns, watts, words_of,
+    NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, in_pairs, limit_of_n,
+    objective, pareto, phases, power, power_columns, spread, steadiness, telling_columns, watts, words_of,
 };
 use super::{Score, Summary};
 use crate::record::Objective;
@@ -68,8 +68,8 @@ pub fn summary(summary: &Summary, width: Option<usize>) -> String {
     if let Some(expert) = &summary.expert {
         line("Expert", score(expert, by));
     }
-    line("Best/default", summary.best_by_baseline.words());
-    line("Best/expert", summary.best_by_expert.words());
+    line("Best/default", in_pairs(summary, &summary.best_by_baseline));
+    line("Best/expert", in_pairs(summary, &summary.best_by_expert));
     choice(summary).into_iter().for_each(|said| line("Choice", said));
     if let Some(left) = summary.left() {
         line("Left", left.to_string());

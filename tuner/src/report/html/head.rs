@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use crate::record::session::Session;
 use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
-    NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, limit_of_n, objective, pareto, power,
-    spread, steadiness,
+    NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, in_pairs, limit_of_n, objective, pareto,
+    power, spread, steadiness,
 };
 use crate::report::{Score, Summary};
 
@@ -76,7 +76,7 @@ fn compared(summary: &Summary) -> Vec<HeadFact> {
         let other =
             other.as_ref().map(|other| format!("; it alone: {} GFLOP/s, {}", digits(other.rate_gflops), spread(other)));
         let value = comparison.ratio().map_or("-".to_owned(), |ratio| format!("{:.3}", ratio.median));
-        facts.push((name, value, comparison.words() + &other.unwrap_or_default()));
+        facts.push((name, value, in_pairs(summary, comparison) + &other.unwrap_or_default()));
     }
     facts.extend(choice(summary).into_iter().map(|said| ("choice", String::new(), said)));
     facts

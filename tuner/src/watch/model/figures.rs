@@ -3,7 +3,7 @@
 use objectives::real::Extent;
 
 use crate::record::now::on_one_line;
-use crate::report::sentences::{choice, estimated, final_by_estimate};
+use crate::report::sentences::{choice, estimated, final_by_estimate, in_pairs};
 use crate::report::{Comparison, Score, Summary, digits};
 use crate::watch::look::Tone;
 use crate::watch::work::Work;
@@ -77,11 +77,11 @@ pub(super) fn figures(summary: &Summary, work: Work) -> Vec<Figure> {
     let mut figures = vec![Figure::new("Best", best, Tone::Strong)];
     let default = summary.baseline.as_ref();
     figures.push(plain("Default", default.map_or_else(|| "has not passed a trial yet".to_owned(), score)));
-    figures.push(plain("Best/default", compared(&summary.best_by_baseline, work)));
+    figures.push(plain("Best/default", compared(summary, &summary.best_by_baseline, work)));
     figures.extend(shown.map(|score| plain("Candidate", on_one_line(&score.candidate))));
     if let Some(expert) = &summary.expert {
         figures.push(plain("Expert", score(expert)));
-        figures.push(plain("Best/expert", compared(&summary.best_by_expert, work)));
+        figures.push(plain("Best/expert", compared(summary, &summary.best_by_expert, work)));
     }
     let same = estimate.filter(|estimate| Some(estimate.candidate.hpl.n) == best_n);
     figures.extend(same.map(|estimate| plain("Estimated", estimated(estimate))));
@@ -92,12 +92,12 @@ pub(super) fn figures(summary: &Summary, work: Work) -> Vec<Figure> {
 }
 
 /// A comparison; pairs that there are not yet may still come.
-fn compared(comparison: &Comparison, work: Work) -> String {
+fn compared(summary: &Summary, comparison: &Comparison, work: Work) -> String {
     match comparison {
         Comparison::NotMeasured { .. } if work != Work::Over => {
             "not measured: pairs of both follow the final run".to_owned()
         }
-        comparison => comparison.words(),
+        comparison => in_pairs(summary, comparison),
     }
 }
 
