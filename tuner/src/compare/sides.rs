@@ -7,7 +7,7 @@ use objectives::real::Extent;
 use space::Candidate;
 use space::stats::median;
 
-use super::run::{Ended, Run};
+use super::run::{Ended, Known, Run};
 use super::source::Source;
 
 /// Why nothing compares.
@@ -147,12 +147,19 @@ pub fn sides<'a>(a: &'a Source, b: &'a Source) -> Result<[Side<'a>; 2], NoSides>
         (runs >= RUNS_TO_JUDGE, whole, runs, n)
     };
     let [of_a, of_b] = pairs.max_by_key(worth).ok_or_else(|| NoSides::Apart { a: listed(a), b: listed(b) })?;
-    let wrong_of = |other: &Side<'_>, own: &Side<'_>, all: &Configurations<'_>| {
-        let other = other.first().filter(|run| own.first().is_some_and(|own| own.candidate != run.candidate));
-        other.map_or(0, |run| all.side(run.extent, &run.candidate).wrong)
+    let wrong_of = |other: &Side<'_>, own: &Side<'_>| {
+        let other = other.first().filter(|run| own.first().is_some_and(|own| !is_alike(own, run)));
+        let all = || own.source.runs.iter().filter(|run| run.ended == Ended::Wrong);
+        other.map_or(0, |other| all().filter(|run| run.extent == other.extent && is_alike(run, other)).count())
     };
-    let [wrong_a, wrong_b] = [wrong_of(&of_b, &of_a, &all_a), wrong_of(&of_a, &of_b, &all_b)];
+    let [wrong_a, wrong_b] = [wrong_of(&of_b, &of_a), wrong_of(&of_a, &of_b)];
     Ok([Side { wrong_of_other: wrong_a, ..of_a }, Side { wrong_of_other: wrong_b, ..of_b }])
+}
+
+/// Whether two runs are of one configuration, as far as both sources tell.
+fn is_alike(a: &Run, b: &Run) -> bool {
+    let is_told = [a, b].iter().all(|run| run.known != Known::Output);
+    a.candidate.hpl == b.candidate.hpl && (!is_told || a.candidate.engine == b.candidate.engine)
 }
 
 /// Extent and N: rates compare where these are the same.
@@ -220,7 +227,7 @@ fn listed(source: &Source) -> String {
 pub(crate) mod tests {
     use space::{EngineParams, HplParams};
 
-    use super::super::run::{Known, RunOrigin};
+    use super::super::run::RunOrigin;
     use super::*;
 
     /// A passed whole run of NB `nb` at order `n`.
@@ -259,6 +266,24 @@ pub(crate) mod tests {
         assert!(of_a.chosen_here() && !of_b.chosen_here());
         assert_eq!((of_b.rates(), of_b.wrong, of_b.lost), (vec![10.0], 1, 1));
         assert_eq!((of_a.range(), of_a.residual()), ([11.0, 12.0], Some(0.002)));
+    }
+
+    /// HPL.out has nothing of the threads that a record has: by these no configuration was the same.
+    #[test]
+    fn what_failed_in_an_output_is_found_beside_a_record() {
+        let threads = |run: Run| {
+            let engine = EngineParams { threads: 4, ..run.candidate.engine.clone() };
+            Run { candidate: Candidate { engine, ..run.candidate }, ..run }
+        };
+        let printed = |nb: usize, ended: Ended| Run { known: Known::Output, ended, ..run(1000, nb, 0.0) };
+        let passed = Ended::Passed { rate_gflops: 10.0, residual: Some(0.002) };
+        let a = source("a", vec![threads(run(1000, 128, 11.0))]);
+        let wrong_in = |nb: usize| {
+            let b = source("b", vec![printed(nb, passed), printed(128, Ended::Wrong)]);
+            let [_, of_b] = sides(&a, &b).unwrap();
+            (of_b.wrong, of_b.wrong_of_other)
+        };
+        assert_eq!((wrong_in(192), wrong_in(128)), ((0, 1), (1, 0)));
     }
 
     #[test]
