@@ -12,7 +12,7 @@ use space::draw;
 use space::workspace::Workspace;
 use space::{Candidate, Candidates, KernelChoice, Unequal};
 
-fn spec(n: usize, cores: usize) -> DomainSpec {
+pub(crate) fn spec(n: usize, cores: usize) -> DomainSpec {
     DomainSpec {
         n,
         cores,

@@ -9,19 +9,12 @@ use space::domain::{
     required_bytes,
 };
 use space::workspace::{RunShape, Workspace};
-use space::{Bcast, Candidates, HplParams, KernelChoice, Swap, Unequal};
+use space::{Bcast, Candidates, HplParams, Swap};
+
+use crate::domain;
 
 fn spec(n: usize, cores: usize) -> DomainSpec {
-    DomainSpec {
-        n,
-        cores,
-        memory_bytes: 1 << 33,
-        kernels: KernelChoice::Builtin,
-        ranks: None,
-        threads: None,
-        most_threads: None,
-        unequal: Unequal::default(),
-    }
+    DomainSpec { memory_bytes: 1 << 33, ..domain::spec(n, cores) }
 }
 
 fn engine(obeys: &[&str]) -> ForeignSpec {

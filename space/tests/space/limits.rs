@@ -8,19 +8,12 @@ use space::domain::{
     required_bytes,
 };
 use space::guide::GUIDELINES;
-use space::{Bcast, Candidate, Candidates, KernelChoice, Looking, Pmap, Unequal};
+use space::{Bcast, Candidate, Candidates, Looking, Pmap};
+
+use crate::domain;
 
 fn spec(cores: usize) -> DomainSpec {
-    DomainSpec {
-        n: 4000,
-        cores,
-        memory_bytes: 1 << 33,
-        kernels: KernelChoice::Builtin,
-        ranks: None,
-        threads: None,
-        most_threads: None,
-        unequal: Unequal::default(),
-    }
+    DomainSpec { memory_bytes: 1 << 33, ..domain::spec(4000, cores) }
 }
 
 fn within(cores: usize, limits: &str) -> Result<HplDomain, String> {

@@ -132,12 +132,17 @@ mod tests {
         with_rounds(rounds).iter().for_each(|row| journal.append(row).unwrap());
     }
 
-    #[test]
-    fn a_session_gives_the_runs_of_its_best_after_the_choice() {
+    /// What is compared of such a session.
+    fn source_of(rounds: &[(f64, f64, f64)]) -> Source {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("run");
-        session_in(&path, &[(10.0, 9.0, 12.0); 6]);
-        let source = read(&path).unwrap();
+        session_in(&path, rounds);
+        read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_session_gives_the_runs_of_its_best_after_the_choice() {
+        let source = source_of(&[(10.0, 9.0, 12.0); 6]);
         // The final run and six of the rounds: not the pair before, by which the best was chosen.
         let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
         assert_eq!(rates, [12.0; 7]);
@@ -148,10 +153,7 @@ mod tests {
     /// They are those of the default then, which these same runs have chosen.
     #[test]
     fn runs_that_took_the_choice_back_are_not_called_later_than_it() {
-        let parent = tempfile::tempdir().unwrap();
-        let path = parent.path().join("run");
-        session_in(&path, &[(10.0, 8.0, 9.0); 7]);
-        let source = read(&path).unwrap();
+        let source = source_of(&[(10.0, 8.0, 9.0); 7]);
         let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
         assert_eq!((rates, source.chosen_before), (vec![10.0; 7], false));
         assert!(source.notes[0].contains("made the default the best"), "{:?}", source.notes);
