@@ -12,7 +12,7 @@ use hpl::machine::host::{HostVitals, VitalsReader, facts};
 use hpl::measure::power::{MOST_CPU, PowerSensors, cpu_s};
 
 use super::lease::SeenLease;
-use super::line::{NodeLine, found};
+use super::line::{NodeLine, found, sampled};
 use super::root_of;
 
 /// Even where a look takes long, the session hears of the node within this time: one that is silent is started again.
@@ -62,7 +62,7 @@ fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
         let before = cpu_s();
         if has_sensors && spent_s[0] <= most_s {
             let (values, at_s) = (sensors.read(), now_s());
-            print(&NodeLine::Sample { node: node.clone(), at_s, cpu_s: spent_s[0], values })?;
+            sampled(&node, at_s, spent_s[0], &values).iter().try_for_each(print)?;
             spent_s[0] += cpu_s() - before;
         }
         let before = cpu_s();

@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 /// A line has fewer bytes, its end included: srun passes on 1024 at a time, and mixes those of several nodes between them.
 const LINE_BYTES: usize = 1000;
 
+/// Values of a sample in a line at most: also the longest ones of a node with the longest name leave it short.
+const LINE_VALUES: usize = 20;
+
+/// More parts than any node says.
+const MOST_PARTS: usize = 1000;
+
 /// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,15 +34,21 @@ pub(super) enum NodeLine {
         /// Whether more lines follow: there is a sensor, or the system says how the node fares.
         more: bool,
     },
-    /// A sample of the sensors.
+    /// A part of a sample of the sensors.
     Sample {
         /// The node.
         node: String,
+        /// Its number among the parts, from 0.
+        #[serde(default)]
+        part: usize,
+        /// How many parts there are.
+        #[serde(default = "one")]
+        parts: usize,
         /// When, in seconds since 1970 by its clock.
         at_s: f64,
         /// Processor seconds that this process has taken for samples so far.
         cpu_s: f64,
-        /// The value of each sensor.
+        /// The value of each sensor of this part.
         values: Vec<Option<SensorValue>>,
     },
     /// How the node fares.
@@ -80,6 +92,43 @@ pub(super) fn found(node: &str, sensors: &SensorSet, unreadable: &[Unreadable], 
     let parts = all.len();
     let numbered = all.into_iter().enumerate();
     numbered.map(|(part, (sensors, unreadable))| line(sensors, unreadable, [part, parts])).collect()
+}
+
+/// A sample of the sensors of a node, in as many lines as keep each of them short.
+pub(super) fn sampled(node: &str, at_s: f64, cpu_s: f64, values: &[Option<SensorValue>]) -> Vec<NodeLine> {
+    let parts = values.len().div_ceil(LINE_VALUES);
+    let line = |(part, values): (usize, &[Option<SensorValue>])| NodeLine::Sample {
+        node: node.to_owned(),
+        part,
+        parts,
+        at_s,
+        cpu_s,
+        values: values.to_vec(),
+    };
+    values.chunks(LINE_VALUES).enumerate().map(line).collect()
+}
+
+/// Parts of what comes in several lines, of which others are still to come.
+#[derive(Debug, Default)]
+pub(super) struct Parts<T>(Vec<Option<T>>);
+
+impl<T> Parts<T> {
+    /// Takes a part with its number among so many; gives all of them once none is missing. Of another number of
+    /// parts than before it begins anew.
+    pub(super) fn take(&mut self, [part, parts]: [usize; 2], said: T) -> Option<Vec<T>> {
+        if part >= parts || parts > MOST_PARTS {
+            return None;
+        }
+        if self.0.len() != parts {
+            self.0.clear();
+            self.0.resize_with(parts, || None);
+        }
+        self.0[part] = Some(said);
+        if self.0.iter().any(Option::is_none) {
+            return None;
+        }
+        Some(std::mem::take(&mut self.0).into_iter().flatten().collect())
+    }
 }
 
 /// `all` in runs that fit, as long as possible; one that does not fit alone is a run of its own.
@@ -132,5 +181,16 @@ mod tests {
         }
         assert_eq!((all.into_iter().collect::<SensorSet>(), none), (sensors, unreadable));
         assert_eq!(found("n1", &SensorSet::default(), &[], false).len(), 1, "a node without anything says so");
+    }
+
+    /// A sample of more than 38 sensors was longer than what srun passes on at a time.
+    #[test]
+    fn no_line_of_a_sample_is_split_on_its_way() {
+        let longest = Some(SensorValue::Joules(-f64::MIN_POSITIVE));
+        let lines = sampled(&"n".repeat(64), -f64::MIN_POSITIVE, -f64::MIN_POSITIVE, &[longest; 1000]);
+        assert_eq!(lines.len(), 50);
+        let longest = lines.iter().map(|line| serde_json::to_string(line).unwrap().len() + 1).max();
+        assert!(longest.is_some_and(|longest| (800..LINE_BYTES).contains(&longest)), "{longest:?}");
+        assert_eq!(sampled("n1", 1.0, 0.0, &[None; 8]).len(), 1);
     }
 }

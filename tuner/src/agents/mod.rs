@@ -1,6 +1,6 @@
 //! Processes on the nodes of the runs: each reads the sensors of power of its node, its clock, its heat and what others take of it.
 //!
-//! The launcher of the session starts `hpl-tune __node-agent` ([`agent`]) once on each node. It prints what it finds and then a line (`line`) for each
+//! The launcher of the session starts `hpl-tune __node-agent` ([`agent`]) once on each node. It prints what it finds and then lines (`line`) of each
 //! sample, with the time by the clock of its node; the launcher brings the lines to this process, where a thread takes them into
 //! `states`. A line arrives a moment after its sample, so that the shortest of these delays says by how much the clocks differ.
 //!

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hpl::machine::host::HostVitals;
 use hpl::measure::power::{PowerSamples, SampleMaker, SensorSet, SensorValue, Unreadable};
 
-use super::line::NodeLine;
+use super::line::{NodeLine, Parts};
 use super::short;
 use crate::agents::vitals::NodeVitals;
 
@@ -30,14 +30,14 @@ pub struct NodeReadings {
 pub(super) struct NodeStates {
     known: BTreeMap<String, NodeState>,
     /// Parts of what nodes have said that they have, of which others are still to come.
-    told: BTreeMap<String, Vec<Option<NodeSensors>>>,
+    told: BTreeMap<String, Parts<NodeSensors>>,
 }
 
 /// What can be read on a node, and what cannot.
 type NodeSensors = (SensorSet, Vec<Unreadable>);
 
-/// More parts than any node says.
-const MOST_PARTS: usize = 1000;
+/// The value of each sensor.
+type SensorValues = Vec<Option<SensorValue>>;
 
 /// A node.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub(super) struct NodeState {
     /// Whether there is anything to read.
     pub(super) has_more: bool,
     samples: Vec<NodeSample>,
+    /// Parts of a sample of which others are still to come, with its time.
+    sampled: (f64, Parts<SensorValues>),
     /// How it fared, with the times by its clock.
     looks: Vec<(f64, HostVitals)>,
     /// When the last line arrived.
@@ -60,7 +62,7 @@ pub(super) struct NodeState {
 struct NodeSample {
     at_s: f64,
     arrived_s: f64,
-    values: Vec<Option<SensorValue>>,
+    values: SensorValues,
 }
 
 impl NodeSample {
@@ -80,20 +82,11 @@ impl NodeStates {
                     self.has(name, set, unreadable, more, arrived_s);
                 }
             }
-            Ok(NodeLine::Sample { node, at_s, cpu_s, values }) => {
+            Ok(NodeLine::Sample { node, part, parts, at_s, cpu_s, values }) => {
                 let Some(state) = self.known.get_mut(short(&node)) else { return };
-                if state.samples.last().is_some_and(|last| at_s <= last.at_s) {
-                    // Its clock was set back.
-                    state.samples.clear();
+                if let Some(values) = state.whole(at_s, [part, parts], values) {
+                    state.take(NodeSample { at_s, arrived_s, values }, cpu_s);
                 }
-                state.samples.push(NodeSample { at_s, arrived_s, values });
-                if cpu_s < state.cpu_s {
-                    // Its process was started again.
-                    state.cpu_before_s = 0.0;
-                }
-                (state.cpu_s, state.arrived_s) = (cpu_s, arrived_s);
-                let set = &state.set;
-                thin(&mut state.samples, |sample| sample.has_rare_values(set));
             }
             Ok(NodeLine::Vitals { node, at_s, vitals }) => {
                 let Some(state) = self.known.get_mut(short(&node)) else { return };
@@ -109,19 +102,9 @@ impl NodeStates {
     }
 
     /// What a node has, once all parts of it are there.
-    fn whole(&mut self, name: &str, [part, parts]: [usize; 2], said: NodeSensors) -> Option<NodeSensors> {
-        if part >= parts || parts > MOST_PARTS {
-            return None;
-        }
+    fn whole(&mut self, name: &str, numbers: [usize; 2], said: NodeSensors) -> Option<NodeSensors> {
         let told = self.told.entry(name.to_owned()).or_default();
-        if told.len() != parts {
-            *told = vec![None; parts];
-        }
-        told[part] = Some(said);
-        if told.iter().any(Option::is_none) {
-            return None;
-        }
-        let (sets, unreadable): (Vec<_>, Vec<_>) = self.told.remove(name)?.into_iter().flatten().unzip();
+        let (sets, unreadable): (Vec<_>, Vec<_>) = told.take(numbers, said)?.into_iter().unzip();
         let sensors = sets.iter().flat_map(SensorSet::all).cloned().collect();
         Some((sensors, unreadable.concat()))
     }
@@ -139,6 +122,7 @@ impl NodeStates {
             unreadable,
             has_more,
             samples: Vec::new(),
+            sampled: (0.0, Parts::default()),
             looks: Vec::new(),
             arrived_s,
             cpu_s: 0.0,
@@ -164,6 +148,31 @@ impl NodeStates {
 }
 
 impl NodeState {
+    /// The sample at `at_s`, by the clock of the node, once all parts of it are there. Parts of another one are forgotten: the rest of it was
+    /// lost.
+    fn whole(&mut self, at_s: f64, numbers: [usize; 2], values: SensorValues) -> Option<SensorValues> {
+        if self.sampled.0.total_cmp(&at_s).is_ne() {
+            self.sampled = (at_s, Parts::default());
+        }
+        Some(self.sampled.1.take(numbers, values)?.concat())
+    }
+
+    /// Takes a sample, and the processor seconds that all of its process have taken so far.
+    fn take(&mut self, sample: NodeSample, cpu_s: f64) {
+        if self.samples.last().is_some_and(|last| sample.at_s <= last.at_s) {
+            // Its clock was set back.
+            self.samples.clear();
+        }
+        if cpu_s < self.cpu_s {
+            // Its process was started again.
+            self.cpu_before_s = 0.0;
+        }
+        (self.cpu_s, self.arrived_s) = (cpu_s, sample.arrived_s);
+        self.samples.push(sample);
+        let set = &self.set;
+        thin(&mut self.samples, |sample| sample.has_rare_values(set));
+    }
+
     /// By how much the clock of this process is ahead of that of the node: no line arrives before it is written, and of many one arrives at once.
     fn clock_offset_s(&self) -> Option<f64> {
         self.samples.iter().map(|sample| sample.arrived_s - sample.at_s).min_by(f64::total_cmp)
@@ -219,7 +228,10 @@ fn thin<T>(all: &mut Vec<T>, is_rare: impl Fn(&T) -> bool) {
 
 #[cfg(test)]
 mod tests {
+    use hpl::measure::power::{Covers, SensorFacts};
+
     use super::*;
+    use crate::agents::line::{found, sampled};
 
     const FOUND: &str = r#"{"found":{"node":"n1.cluster","sensors":[{"source":"powercap","name":"package-0","covers":"package","range_j":1000.0,"apart_s":null}],"unreadable":[],"more":true}}"#;
 
@@ -283,6 +295,35 @@ mod tests {
         states.take(FOUND, 30.0);
         let state = states.of("n1").unwrap();
         assert_eq!((state.set.all().len(), state.readings().samples.times_s.len()), (1, 0), "other sensors");
+    }
+
+    /// Samples of more than 38 sensors were one line each, longer than what srun passes on at a time.
+    #[test]
+    fn samples_of_many_sensors_come_in_parts() {
+        let node = "node-with-a-long-name.cluster.example.org";
+        let facts = |index: usize| SensorFacts {
+            source: "accelerator".to_owned(),
+            name: format!("a-name-of-some-length-{index}").repeat(4),
+            covers: Covers::Accelerator,
+            range_j: None,
+            apart_s: None,
+        };
+        let set: SensorSet = (0..100).map(facts).collect();
+        let values: Vec<_> = (0..100).map(|index| Some(SensorValue::Watts(f64::from(index)))).collect();
+        let mut states = NodeStates::default();
+        let mut told = |lines: &[NodeLine]| {
+            lines.iter().for_each(|line| states.take(&serde_json::to_string(line).unwrap(), 10.0));
+        };
+        told(&found(node, &set, &[], true));
+        for (at_s, lost) in [(1.0, 0), (2.0, 0), (3.0, 1), (4.0, 0), (5.0, 0)] {
+            let lines = sampled(node, at_s, 0.0, &values);
+            told(&lines[..lines.len() - lost]);
+        }
+        let samples = states.of(node).unwrap().readings().samples;
+        assert_eq!(samples.times_s, [10.0 - 4.0, 10.0 - 3.0, 10.0 - 1.0, 10.0], "a part of one was lost");
+        for (index, watts) in samples.watts.iter().enumerate() {
+            assert_eq!(watts, &[Some(index as f64); 3]);
+        }
     }
 
     #[test]
