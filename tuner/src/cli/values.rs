@@ -34,18 +34,28 @@ pub(super) fn watts(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The longest time of a flag, a year: more is a mistake, and sums of far more would overflow.
+const LONGEST: Duration = Duration::from_hours(366 * 24);
+
 /// Parses a duration such as `90s`, `2m`, `1h30m`; a bare number counts seconds.
 ///
 /// # Errors
 /// A sentence that names what was expected.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0 && *s < 1e9);
-    if let Some(seconds) = seconds {
-        return Ok(Duration::from_secs_f64(seconds));
+    let wrong = || format!("'{text}' is not a time; write it as 90s, 2m, 4h or 1h30m");
+    let time = match text.parse::<f64>() {
+        // What no duration can hold is too long, too.
+        Ok(seconds) if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+        Ok(_) => return Err(wrong()),
+        Err(_) => {
+            let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+            Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))?
+        }
+    };
+    if time > LONGEST {
+        return Err(format!("'{text}' is too long; give at most {}h, a year", LONGEST.as_secs() / 3600));
     }
-    let span: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("'{text}' is not a time; write it as 90s, 2m, 4h or 1h30m"))?;
-    Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))
+    Ok(time)
 }
 
 /// Parses a share of a whole.
@@ -149,8 +159,12 @@ mod tests {
         for (text, seconds) in [("90s", 90.0), ("2m", 120.0), ("4h", 14400.0), ("1h30m", 5400.0), ("45", 45.0)] {
             assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
         }
-        for text in ["", "2x", "-5s", "soon", "NaN", "1e300"] {
+        for text in ["", "2x", "-5s", "-5", "soon", "NaN"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(duration("8784h"), Ok(LONGEST));
+        for text in ["8785h", "99999999h", "31622401", "1e300", "inf"] {
+            assert_eq!(duration(text), Err(format!("'{text}' is too long; give at most 8784h, a year")));
         }
     }
 
