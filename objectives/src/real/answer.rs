@@ -16,7 +16,10 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time in which a killed child ends, and in which all that one has printed is read after its end.
 const REST: Duration = Duration::from_secs(1);
 
-/// The output of a command; `None` if the command does not exist, fails or takes more than ten seconds.
+/// Bytes of an answer at most, more than the ranks of the largest machines say of themselves: what prints on and on gives none.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The output of a command; `None` if the command does not exist, fails, takes more than ten seconds or prints without end.
 pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     answer(Command::new(program).args(arguments))
 }
@@ -34,7 +37,7 @@ pub fn answer_within(command: &mut Command, limit: Duration) -> Option<String> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if started.elapsed() <= limit => {
+            Ok(None) if started.elapsed() <= limit && !output.is_too_long() => {
                 output.wait(LOOK);
             }
             _ => {
@@ -48,7 +51,7 @@ pub fn answer_within(command: &mut Command, limit: Duration) -> Option<String> {
             }
         }
     };
-    status.success().then(|| String::from_utf8(output.rest()).ok())?
+    String::from_utf8(output.rest().filter(|_| status.success())?).ok()
 }
 
 /// What a child prints, read while it runs: a pipe holds little, and a process that outlives the child may keep it open.
@@ -84,17 +87,24 @@ impl ChildOutput {
                 false
             }
             Ok(count) => {
-                self.bytes.extend(&buffer[..count]);
+                if !self.is_too_long() {
+                    self.bytes.extend(&buffer[..count]);
+                }
                 true
             }
         }
     }
 
-    /// All that was printed by the child, which has ended.
-    pub fn rest(mut self) -> Vec<u8> {
+    /// Whether it is longer than any answer; no more of it is kept.
+    pub fn is_too_long(&self) -> bool {
+        self.bytes.len() > MOST_BYTES
+    }
+
+    /// All that was printed by the child, which has ended; `None` where that is longer than any answer.
+    pub fn rest(mut self) -> Option<Vec<u8>> {
         let begun = Instant::now();
         while begun.elapsed() < REST && self.wait(Duration::ZERO) {}
-        self.bytes
+        (!self.is_too_long()).then_some(self.bytes)
     }
 }
 
@@ -118,6 +128,15 @@ mod tests {
     #[test]
     fn answers_may_be_long() {
         assert_eq!(shell("head -c 300000 /dev/zero", ANSWERS).map(|text| text.len()), Some(300_000));
+    }
+
+    /// All that came until the time limit was kept, some gigabytes.
+    #[test]
+    fn a_command_that_prints_without_end_has_no_answer() {
+        let begun = Instant::now();
+        let limit = Duration::from_mins(5);
+        assert_eq!(shell("exec cat /dev/zero", limit), None);
+        assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     }
 
     #[test]

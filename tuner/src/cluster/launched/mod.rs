@@ -30,6 +30,9 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// Time in which one that was killed ends.
 const KILLED: Duration = Duration::from_secs(5);
 
+/// Of a job with more output than all its ranks can have to say.
+const TOO_LONG: &str = "it prints without end; look at what the launcher prints beside the output of its program";
+
 /// The command line of a job that has the ranks of `candidate` in `folder`, with more `flags` of its program, and what it prints.
 /// It ends with this process.
 ///
@@ -87,7 +90,7 @@ pub(crate) fn answer(
     Ok((line, said))
 }
 
-/// What a job prints until it ends, or why it does not; `way_out` of one that is not done within `limit`.
+/// What a job prints until it ends, or why that is no answer; `way_out` of one that is not done within `limit`.
 fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, String> {
     let mut output = ChildOutput::of(&mut child);
     let started = Instant::now();
@@ -98,7 +101,7 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
         }
         match asked {
             // A launcher that is asked ends its processes; those of a killed one would stay.
-            None if started.elapsed() > limit => {
+            None if started.elapsed() > limit || output.is_too_long() => {
                 let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
                 asked = Some(Instant::now());
             }
@@ -113,13 +116,16 @@ fn within(mut child: Child, limit: Duration, way_out: &str) -> Result<Vec<u8>, S
             }
         }
     };
+    if output.is_too_long() {
+        return Err(TOO_LONG.to_owned());
+    }
     let Some(status) = status.filter(|_| asked.is_none()) else {
         return Err(format!("no answer within {} s; {way_out}", limit.as_secs_f64()));
     };
     if !status.success() {
         return Err(status.to_string());
     }
-    Ok(output.rest())
+    output.rest().ok_or_else(|| TOO_LONG.to_owned())
 }
 
 #[cfg(test)]
@@ -139,6 +145,7 @@ mod tests {
         assert_eq!(said("sleep 11 2>&- & echo here"), Ok(b"here\n".to_vec()));
         assert!(begun.elapsed() < LAST_WORDS, "{:?}", begun.elapsed());
         assert_eq!(said("head -c 300000 /dev/zero").map(|said| said.len()), Ok(300_000));
+        assert_eq!(said("exec cat /dev/zero"), Err(TOO_LONG.to_owned()));
         assert_eq!(said("echo here; exit 3"), Err("exit status: 3".to_owned()));
     }
 
