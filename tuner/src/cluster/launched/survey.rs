@@ -65,7 +65,7 @@ pub(crate) fn surveyed(
     let flags = ["--engine-params", "engine.toml", "--survey", &repeats.to_string()];
     let way_out = "one node that does not answer delays the whole survey: survey fewer nodes to find it and leave it out, or give it more time: by --limit of hpl-tune survey and nodes, in a session by a longer --budget";
     let (line, said) = said(job, candidate, &flags, folder, limit, way_out)?;
-    let found: Survey = serde_json::from_slice(&said).map_err(|error| {
+    let found = printed(&said).map_err(|error| {
         bad_input(format!("{line}: no survey in its output ({error}); is it an xhpl of this version?"))
     })?;
     let (wanted, answered) = (candidate.hpl.ranks(), found.ranks.len());
@@ -83,6 +83,16 @@ pub(crate) fn surveyed(
     Ok(found)
 }
 
+/// The survey in what a job has printed: launchers print lines of their own.
+fn printed(said: &[u8]) -> Result<Survey, serde_json::Error> {
+    let mut lines = said.split(|byte| *byte == b'\n');
+    match lines.find_map(|line| serde_json::from_slice(line).ok()) {
+        Some(found) => Ok(found),
+        // What is wrong with it.
+        None => serde_json::from_slice(said),
+    }
+}
+
 /// Whether all rates of a rank are rates.
 fn answers(found: &RankSurvey, ranks: usize) -> bool {
     let rates = |of: &[f64]| !of.is_empty() && of.iter().all(|rate| rate.is_finite() && *rate > 0.0);
@@ -92,4 +102,19 @@ fn answers(found: &RankSurvey, ranks: usize) -> bool {
         && rates(&found.hpl_gflops)
         && others.eq(partners(found.rank, ranks))
         && found.links.iter().all(good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A launcher that greeted its user left the nodes without a survey, though it was taken for one that starts their ranks.
+    #[test]
+    fn the_survey_is_found_among_other_lines() {
+        let survey = Survey { kernels: "builtin".to_owned(), ranks: vec![RankSurvey::default()] };
+        let line = serde_json::to_string(&survey).unwrap();
+        assert_eq!(printed(format!("{line}\n").as_bytes()).unwrap(), survey);
+        assert_eq!(printed(format!("a module was loaded\n\n{line}\nbye").as_bytes()).unwrap(), survey);
+        assert!(printed(b"a module was loaded\n").is_err() && printed(b"").is_err());
+    }
 }
