@@ -1,5 +1,7 @@
 //! Hosts and cores of the ranks of a job, as `xhpl --report-bindings` prints them.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Host and cores of one rank.
@@ -32,11 +34,13 @@ impl Bindings {
     /// The hosts in the order of their first ranks, with the ranks of each.
     pub fn hosts(&self) -> Vec<(&str, Vec<&RankBinding>)> {
         let mut hosts: Vec<(&str, Vec<&RankBinding>)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for rank in &self.ranks {
-            match hosts.iter_mut().find(|(host, _)| *host == rank.host) {
-                Some((_, ranks)) => ranks.push(rank),
-                None => hosts.push((&rank.host, vec![rank])),
+            let place = *places.entry(&rank.host).or_insert(hosts.len());
+            if place == hosts.len() {
+                hosts.push((&rank.host, Vec::new()));
             }
+            hosts[place].1.push(rank);
         }
         hosts
     }

@@ -3,6 +3,7 @@
 //! Slurm is known by its variables and `squeue`, and tried. PBS and LSF are known by a table of variables, which say the nodes and
 //! their slots; this was never tested, and their end is unknown.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -229,14 +230,16 @@ fn counts(text: &str) -> Option<Vec<usize>> {
 
 /// Lines of each node.
 fn lines(text: &str) -> Vec<usize> {
-    let mut nodes: Vec<(&str, usize)> = Vec::new();
+    let mut nodes: Vec<usize> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        match nodes.iter_mut().find(|(node, _)| *node == line) {
-            Some((_, slots)) => *slots += 1,
-            None => nodes.push((line, 1)),
+        let place = *places.entry(line).or_insert(nodes.len());
+        if place == nodes.len() {
+            nodes.push(0);
         }
+        nodes[place] += 1;
     }
-    nodes.into_iter().map(|(_, slots)| slots).collect()
+    nodes
 }
 
 /// Slots of each node, named in turn: `n1 4 n2 4`.

@@ -1,5 +1,6 @@
 //! Where the ranks of another engine run: processes of this program, started as its own would be, say it.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -104,9 +105,15 @@ fn bindings(said: &[u8], threads: usize) -> Bindings {
     let mut processes: Vec<PlacedProcess> =
         text.lines().filter_map(|line| serde_json::from_str(line.trim()).ok()).collect();
     processes.sort_by(|a, b| (a.rank, &a.host).cmp(&(b.rank, &b.host)));
+    // How many processes may use each core.
+    let mut users: HashMap<(&str, usize), usize> = HashMap::new();
+    for process in &processes {
+        for core in &process.cores_allowed {
+            *users.entry((process.host.as_str(), *core)).or_default() += 1;
+        }
+    }
     let own = |process: &PlacedProcess| {
-        let others = processes.iter().filter(|other| !std::ptr::eq(*other, process) && other.host == process.host);
-        others.flat_map(|other| &other.cores_allowed).all(|core| !process.cores_allowed.contains(core))
+        process.cores_allowed.iter().all(|core| users.get(&(process.host.as_str(), *core)) == Some(&1))
     };
     let rank = |process: &PlacedProcess| RankBinding {
         host: process.host.clone(),
