@@ -21,7 +21,7 @@ use crate::foreign::Foreign;
 use crate::launcher::MpiJob;
 use crate::progress::{ProgressPoint, traced};
 use crate::simulated::{Clock, RunClock};
-use crate::{Failure, Observation};
+use crate::{Exit, Failure, Observation};
 
 const HPL_DAT: &str = "HPL.dat";
 const ENGINE_PARAMS: &str = "engine-params.toml";
@@ -156,6 +156,7 @@ impl RealRuns {
     }
 
     pub(super) fn judge(&self, run: &RunSpec, folder: &Path, record: &GuardRecord) -> Result<Observation, Failure> {
+        let record = &self.without_kills_of_others(record);
         match (&self.engine, run.extent) {
             (RunProgram::Foreign(engine), _) => {
                 let command = self.command(run, folder);
@@ -165,6 +166,14 @@ impl RealRuns {
             (_, Extent::Windows) if run.reference.is_some() => judge_pair(folder, record).map(Observation::Windows),
             (_, Extent::Windows) => judge_windows(folder, record).map(Observation::Windows),
         }
+    }
+
+    /// The record of a run, without kills for lack of memory that were none of its processes: the system counts those of the whole machine,
+    /// and `hpl-tune run` is one process, which ends by that signal itself.
+    fn without_kills_of_others(&self, record: &GuardRecord) -> GuardRecord {
+        let of_others = matches!(self.engine, RunProgram::Ours) && matches!(record.exit, Some(Exit::Code(_)));
+        let oom_kills = if of_others { 0 } else { record.oom_kills };
+        GuardRecord { oom_kills, ..record.clone() }
     }
 
     pub(super) fn environment(&self, run: &RunSpec, folder: &Path) -> Vec<(String, String)> {
@@ -247,6 +256,23 @@ impl RealRuns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The error of a run was lost where another process of the machine was killed for lack of memory meanwhile.
+    #[test]
+    fn an_error_of_a_run_of_one_process_is_no_kill_for_lack_of_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = space::EngineParams::default();
+        let run = RunSpec::whole(&Candidate { hpl: space::HplParams::baseline(100, 1, 1), engine });
+        let kind = |runs: &RealRuns, exit: Exit| {
+            let record = GuardRecord { oom_kills: 1, ..GuardRecord::of_end(EndedBy::Itself, Some(exit)) };
+            runs.judge(&run, folder.path(), &record).unwrap_err().kind()
+        };
+        let ours = RealRuns::new("/opt/hpl-tune".into());
+        assert_eq!(kind(&ours, Exit::Code(1)), "crashed");
+        assert_eq!(kind(&ours, Exit::Signal(9)), "out-of-memory");
+        let launched = RealRuns::launched("/opt/hpl-tune".into(), MpiJob::new("mpirun", "xhpl".into()));
+        assert_eq!(kind(&launched, Exit::Code(1)), "out-of-memory", "a launcher tells the end of a rank by a code");
+    }
 
     #[test]
     fn steps_with_the_name_of_the_tuner_are_not_cancelled() {
