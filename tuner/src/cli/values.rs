@@ -43,13 +43,16 @@ const LONGEST: Duration = Duration::from_hours(366 * 24);
 /// A sentence that names what was expected.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a time; write it as 90s, 2m, 4h or 1h30m");
-    let time = match text.parse::<f64>() {
+    let negative = || format!("'{text}' is negative; give a time above zero");
+    // Seconds alone may have any number of digits: a session gives its calibration a part of its budget.
+    let time = match text.strip_suffix('s').unwrap_or(text).parse::<f64>() {
         // What no duration can hold is too long, too.
         Ok(seconds) if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+        Ok(seconds) if seconds < 0.0 => return Err(negative()),
         Ok(_) => return Err(wrong()),
         Err(_) => {
             let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
-            Duration::try_from(span).map_err(|_| format!("'{text}' is negative; give a time above zero"))?
+            Duration::try_from(span).map_err(|_| negative())?
         }
     };
     if time > LONGEST {
@@ -159,7 +162,9 @@ mod tests {
         for (text, seconds) in [("90s", 90.0), ("2m", 120.0), ("4h", 14400.0), ("1h30m", 5400.0), ("45", 45.0)] {
             assert_eq!(duration(text).unwrap().as_secs_f64(), seconds, "{text}");
         }
-        for text in ["", "2x", "-5s", "-5", "soon", "NaN"] {
+        // What a session of 33 s gives its calibration, as it writes it: nanoseconds alone have no place for all digits.
+        assert_eq!(duration(&format!("{}s", 0.1 * 33.0)).unwrap().as_secs_f64(), 3.3);
+        for text in ["", "s", "2x", "-5s", "-5", "-1h", "soon", "NaN", "NaNs"] {
             assert!(duration(text).is_err(), "{text}");
         }
         assert_eq!(duration("8784h"), Ok(LONGEST));
