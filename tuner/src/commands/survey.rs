@@ -1,6 +1,6 @@
 //! `hpl-tune survey`: what each rank reaches while all work, with the links between them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use hpl::measure::survey::{RankSurvey, Survey};
@@ -98,10 +98,9 @@ fn print(out: &mut impl Write, found: &[RankSurvey]) -> std::io::Result<()> {
             100.0 * hpl.spread
         )?;
     }
-    // Ranks of a host follow each other.
-    let mut hosts: Vec<&RankSurvey> = found.iter().collect();
-    hosts.dedup_by_key(|rank| &rank.host);
-    for (host, load) in hosts.iter().filter_map(|rank| Some((&rank.host, rank.load.filter(|load| *load > LOAD)?))) {
+    let mut seen = HashSet::new();
+    let first = found.iter().filter(|rank| seen.insert(rank.host.as_str()));
+    for (host, load) in first.filter_map(|rank| Some((&rank.host, rank.load.filter(|load| *load > LOAD)?))) {
         writeln!(
             out,
             "\nwarning: {load:.1} processes ran on {host} in the minute before; end other work and measure again"
@@ -196,5 +195,27 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], calibrated: Machine, in_
         layers,
         links,
         ..calibrated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A launcher that deals the ranks to the hosts in turn had a warning for each rank.
+    #[test]
+    fn a_host_with_other_work_is_named_once() {
+        let rank = |(rank, host): (usize, &str)| RankSurvey {
+            rank,
+            host: host.to_owned(),
+            load: Some(3.0),
+            dgemm_gflops: vec![9.0; 3],
+            hpl_gflops: vec![8.0; 3],
+            ..RankSurvey::default()
+        };
+        let found: Vec<RankSurvey> = ["n1", "n2", "n1", "n2"].into_iter().enumerate().map(rank).collect();
+        let mut out = Vec::new();
+        print(&mut out, &found).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap().matches("3.0 processes ran on").count(), 2);
     }
 }
