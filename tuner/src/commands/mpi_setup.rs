@@ -140,13 +140,14 @@ fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> any
     }
 }
 
-/// The launcher in the folder of a compiler wrapper: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`.
+/// The launcher in the folder of a compiler wrapper, as it is found from any folder: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`.
 fn mpirun_of(mpicc: &Path) -> String {
     let name = mpicc.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let own = name.strip_prefix("mpicc").filter(|kind| kind.starts_with('.')).map(|kind| format!("mpirun{kind}"));
     let names = own.into_iter().chain(["mpirun".to_owned()]);
     let mut beside = names.map(|name| mpicc.with_file_name(name));
-    let program = beside.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("mpirun"));
+    let beside = beside.find(|path| path.is_file()).and_then(|path| std::path::absolute(path).ok());
+    let program = beside.unwrap_or_else(|| PathBuf::from("mpirun"));
     format!("{} -np {{np}}", program.display())
 }
 
@@ -164,6 +165,11 @@ mod tests {
         assert_eq!(mpirun_of(&path("mpicc.mpich")), format!("{} -np {{np}}", path("mpirun").display()));
         fs::write(path("mpirun.mpich"), "").unwrap();
         assert_eq!(mpirun_of(&path("mpicc.mpich")), format!("{} -np {{np}}", path("mpirun.mpich").display()));
+        // The run that checks it is in another folder than its user.
+        let up: PathBuf = std::env::current_dir().unwrap().components().skip(1).map(|_| "..").collect();
+        let relative = up.join(folder.path().strip_prefix("/").unwrap()).join("mpicc");
+        let found = mpirun_of(&relative);
+        assert!(relative.is_relative() && found.starts_with('/') && found.ends_with("/mpirun -np {np}"), "{found}");
     }
 
     #[test]
