@@ -148,8 +148,9 @@ impl Drive<'_> {
     fn lost(&self) -> Vec<String> {
         let store = &*self.runner.store;
         let broke_off = |row: &ShortRow| {
-            use Outcome::{Crashed, Killed, Launch, Output, TimedOut};
-            matches!(row.outcome(), Crashed | Killed | TimedOut | Launch | Output)
+            // Where the system lacks memory it may have ended what answers for a node.
+            use Outcome::{Crashed, Killed, Launch, OutOfMemory, Output, TimedOut};
+            matches!(row.outcome(), Crashed | Killed | TimedOut | Launch | OutOfMemory | Output)
         };
         let ask = !store.final_passed() && store.rows().last().is_some_and(broke_off);
         if ask { (self.runner.lost)() } else { Vec::new() }
