@@ -66,6 +66,15 @@ pub enum DomainError {
         /// Allowed aspects P:Q.
         grids: Vec<String>,
     },
+    /// More candidates than can be searched, also with the fewest of the values that are not asked for.
+    #[error(
+        "there are more than {most} candidates; allow fewer values in the limits of the space, or in the dimensions of \
+        the engine's profile"
+    )]
+    TooMany {
+        /// The most there may be.
+        most: usize,
+    },
     /// NBMIN is above NB everywhere.
     #[error(
         "[nb] and [nbmin] contradict each other: the rule NBMIN <= NB excludes all of NB up to {nb} with NBMIN from {nbmin}; \

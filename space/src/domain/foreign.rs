@@ -7,7 +7,7 @@ use super::error::DomainError;
 use super::grids::{aspect, grid_of};
 use super::limits::Limits;
 use super::prepared::{prepared, values};
-use super::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS};
+use super::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS, TOO_MANY_POINTS};
 use super::values::{DETAILS, Detail, Values};
 use crate::candidate::{EngineProfile, canonical_hpl};
 use crate::dims::{self, Dim, Level, Point, Space, enumerate, exceeds};
@@ -69,7 +69,7 @@ impl ForeignDomain {
     /// The same with at most `most` points, unless the coarsest values make more.
     ///
     /// # Errors
-    /// As [`ForeignDomain::within`].
+    /// As [`ForeignDomain::within`], and [`DomainError::TooMany`] where these make more than [`TOO_MANY_POINTS`].
     pub fn with_at_most(
         spec: &DomainSpec,
         foreign: &ForeignSpec,
@@ -83,11 +83,11 @@ impl ForeignDomain {
         let finest = of(&DETAILS[0]);
         let (spec, _, usual) = &known;
         let domain = DETAILS.iter().enumerate().find_map(|(index, detail)| {
-            let limit = if index + 1 == DETAILS.len() { usize::MAX } else { most };
+            let limit = if index + 1 == DETAILS.len() { TOO_MANY_POINTS.max(most) } else { most };
             let values = narrowed(of(detail), &finest, limits, spec.n);
             values.map(|values| Self::with(spec, &foreign, usual.clone(), values, limit)).transpose()
         });
-        domain.expect("the last detail has no limit")?
+        domain.unwrap_or(Err(DomainError::TooMany { most: TOO_MANY_POINTS.max(most) }))?
     }
 
     /// `None` where there are more points than `limit`.
@@ -106,7 +106,7 @@ impl ForeignDomain {
         let begins = |levels: &[u16], known: usize| domain.begins_a_point(levels, known);
         let nb = domain.axes.iter().position(|axis| matches!(axis, ForeignDim::Nb(_))).map_or(2, |axis| axis + 1);
         let kind = |levels: &[u16]| domain.chosen(levels).map(|(hpl, _)| (GridKind::of(&hpl), levels[2..nb].to_vec()));
-        if limit < usize::MAX && exceeds(&domain.dims, limit, nb, kind, begins) {
+        if exceeds(&domain.dims, limit, nb, kind, begins) {
             return None;
         }
         domain.points = enumerate(&domain.dims, limit, begins)?;

@@ -4,7 +4,7 @@ use super::build::{GridKind, emptied, level, level_from, level_or_first, narrowe
 use super::error::DomainError;
 use super::grids::{aspect, grid_of};
 use super::limits::Limits;
-use super::spec::{Candidates, DomainSpec, MAX_POINTS};
+use super::spec::{Candidates, DomainSpec, MAX_POINTS, TOO_MANY_POINTS};
 use super::usual::{default_candidate, engine};
 use super::values::{DETAILS, Values};
 use crate::candidate::{EngineProfile, canonical_hpl, canonical_split};
@@ -45,8 +45,9 @@ pub struct HplDomain {
 
 impl HplDomain {
     /// The domain of `spec`. If there are many grids, it has fewer values of the parameters with the smallest effect: first
-    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, last the most elongated grids. L1, U and EQUIL always
-    /// have their baseline value: they would multiply the points by up to eight, with differences within noise.
+    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, then the most elongated grids, last the variants of SWAP
+    /// and BCAST. L1, U and EQUIL always have their baseline value: they would multiply the points by up to eight, with differences
+    /// within noise.
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.
@@ -65,7 +66,7 @@ impl HplDomain {
     /// The domain of `spec` with the values that `limits` allow and at most `most` points, unless the coarsest values make more.
     ///
     /// # Errors
-    /// As [`HplDomain::within`].
+    /// As [`HplDomain::within`], and [`DomainError::TooMany`] where these make more than [`TOO_MANY_POINTS`].
     pub fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
         let splits = splits(spec)?;
         let usual = default_candidate(spec);
@@ -73,12 +74,12 @@ impl HplDomain {
         if !spec.has_nodes() {
             usual.check_in_one_process()?;
         }
-        let limit = |index| if index + 1 == DETAILS.len() { usize::MAX } else { most };
+        let limit = |index| if index + 1 == DETAILS.len() { TOO_MANY_POINTS.max(most) } else { most };
         let finest = DETAILS[0].values(spec, &splits);
         for (index, detail) in DETAILS.iter().enumerate() {
             let values = narrowed(detail.values(spec, &splits), &finest, limits, spec.n)?;
             let mut domain = Self { spec: spec.clone(), dims: values.dims(), values, points: Vec::new() };
-            if limit(index) < usize::MAX && domain.exceeds(limit(index)) {
+            if domain.exceeds(limit(index)) {
                 continue;
             }
             if let Some(points) = enumerate(&domain.dims, limit(index), |levels, _| domain.is_canonical(levels)) {
@@ -90,7 +91,7 @@ impl HplDomain {
                 };
             }
         }
-        unreachable!("the last detail has no limit")
+        Err(DomainError::TooMany { most: TOO_MANY_POINTS.max(most) })
     }
 
     /// The specification of the domain.

@@ -23,7 +23,7 @@ pub use self::grids::squarest;
 pub use self::hpl::HplDomain;
 pub use self::limits::{LimitError, Limits};
 pub use self::settings::SettingsDomain;
-pub use self::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS, ProcessRows};
+pub use self::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS, ProcessRows, TOO_MANY_POINTS};
 pub use self::usual::{Expert, default_candidate};
 pub use self::weighted::WeightedDomain;
 pub use crate::order::{largest_n, required_bytes};

@@ -2,7 +2,7 @@
 
 use super::error::DomainError;
 use super::limits::Limits;
-use super::spec::{Candidates, DomainSpec, MAX_POINTS};
+use super::spec::{Candidates, DomainSpec, MAX_POINTS, TOO_MANY_POINTS};
 use crate::Candidate;
 use crate::dims::{Dim, DimKind, Level, Point, Space};
 use crate::settings::{NodeSettings, SettingLevels};
@@ -18,22 +18,31 @@ pub struct SettingsDomain {
 }
 
 impl SettingsDomain {
-    /// The points that the inner space may have, so that all are no more than [`MAX_POINTS`].
-    pub fn most_inner(levels: &SettingLevels) -> usize {
-        MAX_POINTS / levels.combinations()
+    /// The points that the inner space may have, so that all are no more than [`MAX_POINTS`] at the settings of `levels` that
+    /// `limits` allow.
+    ///
+    /// # Errors
+    /// As [`SettingsDomain::new`].
+    pub fn most_inner(levels: &SettingLevels, limits: &Limits) -> Result<usize, DomainError> {
+        Ok(MAX_POINTS / limits.settings(levels)?.combinations())
     }
 
     /// The candidates of `inner` at the settings of `levels` that `limits` allow.
     ///
     /// # Errors
-    /// [`DomainError::Limit`] of a setting that has no value left, or one above what the node was found with.
+    /// [`DomainError::Limit`] of a setting that has no value left, or one above what the node was found with;
+    /// [`DomainError::TooMany`] where there are more than [`TOO_MANY_POINTS`].
     pub fn new(inner: Box<dyn Candidates>, levels: &SettingLevels, limits: &Limits) -> Result<Self, DomainError> {
         let found = levels.as_found();
         let levels = limits.settings(levels)?;
         let of = |(name, values): (&'static str, &[u32])| (!values.is_empty()).then(|| dim(name, values));
         let own: Vec<Dim> = values(&levels).filter_map(of).collect();
         let dims = inner.dims().iter().cloned().chain(own.iter().cloned()).collect();
-        let mut points = Vec::with_capacity(inner.points().len() * levels.combinations());
+        let count = inner.points().len().saturating_mul(levels.combinations());
+        if count > TOO_MANY_POINTS {
+            return Err(DomainError::TooMany { most: TOO_MANY_POINTS });
+        }
+        let mut points = Vec::with_capacity(count);
         for point in inner.points() {
             let mut all = vec![point.0.clone()];
             for dim in &own {
@@ -170,6 +179,24 @@ mod tests {
         usual.engine.settings.max_clock_mhz = Some(2000);
         assert_eq!(domain.point(&usual), None, "it is excluded");
         assert!(HplDomain::new(&spec()).unwrap().point(&default_candidate(&spec())).is_some());
+    }
+
+    #[test]
+    fn the_inner_space_has_room_by_the_settings_that_are_allowed() {
+        let levels = SettingLevels { max_clock_mhz: vec![1500, 2000, 2500], ..SettingLevels::default() };
+        let most = |text: &str| SettingsDomain::most_inner(&levels, &Limits::parse(text).unwrap());
+        assert_eq!(most(""), Ok(MAX_POINTS / 3));
+        assert_eq!(most("max_clock_mhz = 2000"), Ok(MAX_POINTS));
+        assert_eq!(most("max_clock_mhz = [1600, 1700, 1800, 1900]"), Ok(MAX_POINTS / 4));
+    }
+
+    #[test]
+    fn more_points_than_can_be_searched_are_refused() {
+        let inner = HplDomain::within(&spec(), &Limits::parse("nb = 64").unwrap()).unwrap();
+        let all: Vec<u32> = (1..=2000).collect();
+        let levels = SettingLevels { max_clock_mhz: all.clone(), package_limit_w: all, ..SettingLevels::default() };
+        let refused = SettingsDomain::new(Box::new(inner), &levels, &Limits::default()).err();
+        assert_eq!(refused, Some(DomainError::TooMany { most: TOO_MANY_POINTS }));
     }
 
     #[test]

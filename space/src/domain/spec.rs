@@ -54,6 +54,9 @@ impl DomainSpec {
 /// Maximum points of a domain; a suggestion evaluates all of them.
 pub const MAX_POINTS: usize = 200_000;
 
+/// A domain that the values asked for make larger is refused: each suggestion would take seconds, and memory grows with it.
+pub const TOO_MANY_POINTS: usize = 10 * MAX_POINTS;
+
 /// The dimensions that another engine obeys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ForeignSpec {

@@ -13,11 +13,17 @@ const NB: [usize; 26] = [
 ];
 /// Values of NB if there are many grids.
 const NB_COARSE: [usize; 12] = [32, 64, 96, 128, 160, 192, 224, 240, 256, 320, 384, 512];
+/// Values of NB if each candidate is run at many settings of the nodes or with many weights: the vendors' and that of the default.
+const NB_FEW: [usize; 5] = [64, 128, 192, 240, 384];
 /// PFACT, RFACT, BCAST and SWAP with the baseline's value first, which is used if they have no effect.
 const PFACT: [Looking; 3] = [Looking::Right, Looking::Left, Looking::Crout];
 const RFACT: [Looking; 3] = [Looking::Crout, Looking::Left, Looking::Right];
 const BCAST: [Bcast; 6] = [Bcast::OneRingM, Bcast::OneRing, Bcast::TwoRing, Bcast::TwoRingM, Bcast::Long, Bcast::LongM];
+/// One of each kind: a ring, two rings, in pieces.
+const BCAST_FEW: [Bcast; 3] = [Bcast::OneRingM, Bcast::TwoRingM, Bcast::LongM];
 const SWAP: [Swap; 3] = [Swap::Mix { threshold: 64 }, Swap::BinExch, Swap::Long];
+/// Mix has binary exchange for what is narrow.
+const SWAP_FEW: [Swap; 2] = [SWAP[0], SWAP[2]];
 
 const DEPTH: [usize; 3] = [0, 1, 2];
 /// Right sections of the split update, none first; \[rocHPL\] has 0.3 to 0.7.
@@ -39,7 +45,10 @@ pub(super) struct Detail {
     pub(super) rfact: &'static [Looking],
     pub(super) bcast: &'static [Bcast],
     pub(super) depth: &'static [usize],
+    pub(super) swap: &'static [Swap],
     pub(super) split: &'static [f64],
+    /// Without effect where no nodes have several ranks.
+    pub(super) pmap: &'static [Pmap],
     /// P/Q or Q/P of the most elongated grid.
     pub(super) elongation: usize,
 }
@@ -58,16 +67,16 @@ impl Detail {
             rfact: self.rfact.to_vec(),
             bcast: self.bcast.to_vec(),
             depth: self.depth.to_vec(),
-            // Mix is binary exchange if N is below its threshold.
-            swap: if spec.n < SWAP[0].threshold() { SWAP[1..].to_vec() } else { SWAP.to_vec() },
+            swap: swaps(self.swap, spec.n),
             split: self.split.to_vec(),
-            pmap: if spec.has_nodes() { PMAP.to_vec() } else { PMAP[..1].to_vec() },
+            pmap: if spec.has_nodes() { self.pmap.to_vec() } else { self.pmap[..1].to_vec() },
         }
     }
 }
 
-/// From fine to coarse.
-pub(super) const DETAILS: [Detail; 8] = {
+/// From fine to coarse. The last has some hundred candidates on any number of cores, as each of them is a point for all
+/// settings of the nodes and weights.
+pub(super) const DETAILS: [Detail; 13] = {
     let finest = Detail {
         nb: &NB,
         nbmin: &[1, 2, 4, 8, 16, 32],
@@ -76,7 +85,9 @@ pub(super) const DETAILS: [Detail; 8] = {
         rfact: &RFACT,
         bcast: &BCAST,
         depth: &DEPTH,
+        swap: &SWAP,
         split: &SPLIT,
+        pmap: &PMAP,
         elongation: usize::MAX,
     };
     let small_recursion = Detail { nbmin: &[2, 4, 8, 16], ndiv: &[2], ..finest };
@@ -87,7 +98,26 @@ pub(super) const DETAILS: [Detail; 8] = {
     // Thousands of ranks have hundreds of grids, and those of a few process rows are never good.
     let no_strips = Detail { elongation: 32, ..coarsest };
     let near_square = Detail { elongation: 8, ..coarsest };
-    [finest, small_recursion, no_rfact, coarse, no_pfact, coarsest, no_strips, near_square]
+    let few_swaps = Detail { nbmin: &[4], swap: &SWAP_FEW, ..near_square };
+    let few_nb = Detail { nb: &NB_FEW, bcast: &BCAST_FEW, ..few_swaps };
+    let no_swap = Detail { swap: SWAP.split_at(1).0, split: SPLIT.split_at(1).0, ..few_nb };
+    let no_bcast = Detail { bcast: BCAST.split_at(1).0, pmap: PMAP.split_at(1).0, elongation: 4, ..no_swap };
+    let fewest = Detail { nb: NB_FEW.split_at(1).1, depth: &[1], elongation: 2, ..no_bcast };
+    [
+        finest,
+        small_recursion,
+        no_rfact,
+        coarse,
+        no_pfact,
+        coarsest,
+        no_strips,
+        near_square,
+        few_swaps,
+        few_nb,
+        no_swap,
+        no_bcast,
+        fewest,
+    ]
 };
 
 /// The values of every dimension.
@@ -130,6 +160,17 @@ impl Values {
             categorical("pmap", self.pmap.iter().map(|value| value.name())),
         ]
     }
+}
+
+/// `values` at order `n`, below whose threshold mix is binary exchange.
+fn swaps(values: &[Swap], n: usize) -> Vec<Swap> {
+    let acting = |&swap: &Swap| match swap {
+        Swap::Mix { threshold } if threshold > n => Swap::BinExch,
+        other => other,
+    };
+    let mut values: Vec<_> = values.iter().map(acting).collect();
+    values.dedup();
+    values
 }
 
 /// `values` with `max` in place of all larger ones.

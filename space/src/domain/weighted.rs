@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use super::error::DomainError;
 use super::hpl::HplDomain;
 use super::limits::Limits;
-use super::spec::{Candidates, DomainSpec, MAX_POINTS};
+use super::spec::{Candidates, DomainSpec, MAX_POINTS, TOO_MANY_POINTS};
 use crate::candidate::canonical_weights;
 use crate::dims::{Dim, DimKind, Level, Point, Space};
 use crate::unequal::ALIKE;
@@ -20,6 +20,12 @@ use crate::{Candidate, Pmap, Share, Weights, deal};
 
 /// Steps of the log-ratio around the measured one, of one class of slower ranks and of each of two.
 const AROUND: [&[f64]; 2] = [&[-0.16, -0.08, -0.04, 0.0, 0.04, 0.08, 0.16], &[-0.08, 0.0, 0.08]];
+
+/// The measured one alone, where the steps around it would leave fewer than [`ENOUGH`] points of all other dimensions.
+const MEASURED: [&[f64]; 2] = [&[0.0], &[0.0]];
+
+/// Points that have NB, BCAST and SWAP of each kind on some hundred cores; what the steps around the measured weights do is less.
+const ENOUGH: usize = 2000;
 
 /// Up to this number of blocks times process rows and columns, weights are compared by the blocks that they deal; in larger
 /// runs different weights nearly always deal different blocks.
@@ -106,16 +112,21 @@ impl WeightedDomain {
     /// The same with at most `most` points, unless the coarsest values make more.
     ///
     /// # Errors
-    /// As [`WeightedDomain::within`].
+    /// As [`WeightedDomain::within`], and [`DomainError::TooMany`] where these make more than [`TOO_MANY_POINTS`].
     pub fn with_at_most(spec: &DomainSpec, limits: &Limits, most: usize) -> Result<Self, DomainError> {
         if let Some(rank) = spec.unequal.speeds.iter().position(|&speed| speed == Share::ZERO) {
             return Err(DomainError::Idle { rank });
         }
-        let classes = classes(&spec.unequal.relative());
+        let combinations = |classes: &[Class]| classes.iter().map(|class| class.levels.len()).product::<usize>();
+        let relative = spec.unequal.relative();
+        let mut classes = classes_with(&relative, &AROUND);
         if classes.is_empty() {
             return Err(DomainError::Alike);
         }
-        let combinations: usize = classes.iter().map(|class| class.levels.len()).product();
+        if most / combinations(&classes) < ENOUGH {
+            classes = classes_with(&relative, &MEASURED);
+        }
+        let combinations = combinations(&classes);
         let inner = HplDomain::with_at_most(spec, limits, most / combinations)?;
         let names = if classes.len() == 1 { &["weights"][..] } else { &["weights", "weights-slowest"] };
         let own = classes.iter().zip(names).map(|(class, name)| class.dim(name));
@@ -132,6 +143,9 @@ impl WeightedDomain {
             let all = domain.weights[&key].iter().enumerate();
             let own = all.filter(|&(at, own)| own.stands_for == at && domain.fits(&candidate, own)).map(|(at, _)| at);
             points.extend(own.map(|at| domain.joined(point, at)));
+            if points.len() > TOO_MANY_POINTS {
+                return Err(DomainError::TooMany { most: TOO_MANY_POINTS });
+            }
         }
         domain.points = points;
         Ok(domain)
@@ -261,8 +275,9 @@ fn within(speeds: &[f64], p: usize, q: usize) -> (Vec<f64>, Vec<f64>) {
     [of_rows, of_means].into_iter().fold(of_columns, |best, other| if all(&other) > all(&best) { other } else { best })
 }
 
-/// The slower ranks or nodes by the log of their relative `speeds`: none, one class, or two cut at the widest gap.
-fn classes(speeds: &[f64]) -> Vec<Class> {
+/// The slower ranks or nodes by the log of their relative `speeds`: none, one class, or two cut at the widest gap; their levels by the
+/// `steps` of one class and of each of two.
+fn classes_with(speeds: &[f64], steps: &[&[f64]; 2]) -> Vec<Class> {
     let mut slower: Vec<(usize, f64)> = speeds.iter().map(|speed| speed.ln()).enumerate().collect();
     slower.retain(|(_, log)| *log < (1.0 - ALIKE).ln());
     slower.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -273,7 +288,7 @@ fn classes(speeds: &[f64]) -> Vec<Class> {
         None if slower.is_empty() => Vec::new(),
         None => vec![slower.clone()],
     };
-    let around = if parts.len() > 1 { AROUND[1] } else { AROUND[0] };
+    let around = if parts.len() > 1 { steps[1] } else { steps[0] };
     let class = |members| {
         let mut class = Class { members, levels: Vec::new() };
         let middle = class.middle();

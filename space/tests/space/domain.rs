@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use space::candidate::EngineProfile;
 use space::dims::{DimKind, Point, Space};
-use space::domain::{DomainSpec, Expert, HplDomain, MAX_POINTS, default_candidate, required_bytes, squarest};
+use space::domain::{DomainSpec, Expert, HplDomain, Limits, MAX_POINTS, default_candidate, required_bytes, squarest};
 use space::draw;
 use space::workspace::Workspace;
 use space::{Candidate, Candidates, KernelChoice, Unequal};
@@ -101,6 +101,23 @@ fn check_counts(counts: &[usize]) {
         assert_eq!(grids.len(), divisors(cores).map(|ranks| divisors(ranks).count()).sum::<usize>());
         let baseline = default_candidate(domain.spec());
         assert!(domain.point(&baseline).is_some(), "{cores} cores: the default is no point");
+    }
+}
+
+/// At 9 clocks and 6 power limits each candidate is 54 points, with 4 weights 216.
+#[test]
+fn candidates_at_many_settings_and_weights_are_few_on_any_machine() {
+    for (cores, most_threads) in [(64, None), (256, None), (384, None), (256, Some(64)), (5040, Some(720))] {
+        for most in [MAX_POINTS / 9, MAX_POINTS / 54, MAX_POINTS / 216] {
+            let spec = DomainSpec { most_threads, ..spec(50_000, cores) };
+            let domain = HplDomain::with_at_most(&spec, &Limits::default(), most).unwrap();
+            let count = domain.points().len();
+            assert!((100..=most).contains(&count), "{cores} cores, at most {most}: {count} points");
+            assert!(domain.point(&default_candidate(&spec)).is_some(), "{cores} cores: the default is no point");
+            let expert = Expert { ranks: 2, threads: cores / 2, nb: 240 };
+            let expert = expert.candidate(&default_candidate(&spec), EngineProfile::Ours);
+            assert!(most_threads.is_some() || domain.point(&expert).is_some(), "{cores} cores: the expert's is none");
+        }
     }
 }
 

@@ -133,6 +133,20 @@ fn the_speeds_of_nodes_weigh_ranks_of_any_grid() {
     assert!(with_measured(&domain) > 100 && with_measured(&tight) == 0 && !tight.points().is_empty());
 }
 
+/// Where each weight is run at many settings, the measured and the equal ones are searched alone.
+#[test]
+fn few_points_have_the_measured_and_equal_weights_alone() {
+    let speeds = [1.0, 1.0, 0.8, 0.5].map(|speed| Share::new(speed).unwrap()).to_vec();
+    let unequal = Unequal::nodes(speeds, 16);
+    let on_nodes = DomainSpec { cores: 64, ranks: None, most_threads: Some(16), unequal, ..spec(8_000, &[]) };
+    for (most, levels) in [(32_000, [4, 4]), (MAX_POINTS / 54, [2, 2])] {
+        let domain = WeightedDomain::with_at_most(&on_nodes, &Limits::default(), most).unwrap();
+        assert!((100..=most).contains(&domain.points().len()), "{} points", domain.points().len());
+        assert_eq!([12, 13].map(|at| domain.dims()[at].levels.len()), levels);
+        assert!(domain.point(&default_candidate(domain.spec())).is_some(), "equal weights");
+    }
+}
+
 /// Each point has one with the measured weights, and all else the same.
 #[test]
 fn points_are_balanced_by_the_measured_speeds() {

@@ -43,7 +43,8 @@ impl Engine {
         if settings.is_empty() {
             return self.domain_within(spec, limits);
         }
-        let (domain, mut usual) = self.domain_with_at_most(spec, limits, SettingsDomain::most_inner(settings))?;
+        let most = SettingsDomain::most_inner(settings, limits)?;
+        let (domain, mut usual) = self.domain_with_at_most(spec, limits, most)?;
         usual.engine.settings = settings.as_found();
         Ok((Box::new(SettingsDomain::new(domain, settings, limits)?), usual))
     }
