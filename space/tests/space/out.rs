@@ -212,6 +212,23 @@ fn a_short_code_is_a_result_and_mixed_precision_is_none() {
     assert_eq!(out::parse(&line.replace("WC0", "WC")), []);
 }
 
+/// Of outputs that are joined: what HPL-MxP checks is not the result of HPL before it.
+#[test]
+fn the_check_of_mixed_precision_belongs_to_no_result_of_hpl() {
+    let line = "WC0           125440  2560     1     2               7.31              1.800e+05\n";
+    let check = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0034961 ...... PASSED\n";
+    let mixed = |verdict: &str| {
+        format!("  ||Ax-b||_oo / (EPS * (||A||_oo * ||x||_oo + ||b||_oo) * N) =    2.179408E-05 ...... {verdict}\n")
+    };
+    let only = |text: String| {
+        let found = out::parse(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        (found[0].residual, found[0].passed)
+    };
+    assert_eq!(only(format!("{line}{}", mixed("PASSED"))), (None, None));
+    assert_eq!(only(format!("{line}{check}{}", mixed("FAILED"))), (Some(0.003_496_1), Some(true)));
+}
+
 /// The columns of N are 12 wide: of a longer one the T/V code would be a part.
 #[test]
 fn a_size_that_hpl_cannot_hold_is_no_result() {
