@@ -168,6 +168,9 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("name = 'a'\nenv = ''\nvalues = [1]", "env: the name of an environment variable"),
         ("name = 'a'\nenv = 'A'\nvalues = [1]\n[[dimension]]\nname = 'b'\nenv = 'A'\nvalues = [2]", "has the env of a"),
         ("name = 'nb'\nenv = 'A'\nvalues = [1]", "fills itself"),
+        ("name = 'ranks'\nenv = 'A'\nvalues = [1]", "[[dimension]] ranks: is a dimension of every engine"),
+        ("name = 'grid'\nenv = 'A'\nvalues = [1]", "[[dimension]] grid: is a dimension of every engine"),
+        ("name = 'gpu_limit_w'\nenv = 'A'\nvalues = [1]", "gpu_limit_w: is a dimension of every engine"),
         ("name = 'a b'\nenv = 'A'\nvalues = [1]", "letters"),
         ("name = 'a'\nenv = 'A'\nvalues = []", "values is empty"),
         ("name = 'a'\nenv = 'A'\nvalues = [1, 1]", "twice"),
@@ -176,6 +179,11 @@ fn a_bad_profile_is_named_with_the_way_out() {
         let message = with(dim).unwrap_err();
         assert!(message.contains(words), "{message}");
     }
+    let many: Vec<usize> = (0..65_536).collect();
+    let message = with(&format!("name = 'a'\nenv = 'A'\nvalues = {many:?}")).unwrap_err();
+    assert_eq!(message, "[[dimension]] a: has more than 65535 values; give fewer");
+    let nb = format!("nb = {:?}\nobeys", (1..=65_536).collect::<Vec<usize>>());
+    assert_eq!(refused("obeys", &nb), "nb has more than 65535 values; give fewer");
     let twice = "env = {'A' = '1'}\n[[dimension]]\nname = 'a'\nenv = 'A'\nvalues = [1]\n[patterns]";
     assert!(refused("[patterns]", twice).contains("a: has the env A, whose value in the table env would be ignored"));
     assert!(matches!(Profile::parse("schema_version = 1"), Err(ProfileError::Syntax(_))));

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::effects::effect;
 
+/// Levels of a dimension at most: a [`Point`] counts them in 16 bits.
+pub const MAX_LEVELS: usize = u16::MAX as usize;
+
 /// How the levels of a dimension relate to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,10 @@
 //! Dimensions that only one engine has: environment variables and flags.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
+use space::NodeSettings;
+use space::dims::MAX_LEVELS;
 use space::domain::ProcessRows;
 
 use super::error::ProfileError;
@@ -87,14 +91,20 @@ impl ExtraDim {
         if known.contains(&self.name.as_str()) {
             return refuse("is a placeholder that hpl-tune fills itself; choose another name");
         }
+        if ["ranks", "grid"].into_iter().chain(NodeSettings::NAMES).any(|name| name == self.name) {
+            return refuse("is a dimension of every engine, which hpl-tune sets itself; choose another name");
+        }
         if self.env.as_ref().is_some_and(|name| !is_variable(name)) {
             return refuse(&format!("env: {VARIABLE}"));
         }
         if self.values.is_empty() {
             return refuse("values is empty; give at least one, the default first");
         }
+        if self.values.len() > MAX_LEVELS {
+            return refuse(&format!("has more than {MAX_LEVELS} values; give fewer"));
+        }
         let labels = self.labels();
-        if labels.iter().enumerate().any(|(i, label)| labels[..i].contains(label)) {
+        if labels.iter().collect::<HashSet<_>>().len() < labels.len() {
             return refuse("a value is there twice");
         }
         let numbers: Option<Vec<f64>> = self.values.iter().map(Value::number).collect();

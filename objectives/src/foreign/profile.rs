@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use space::dat::MAX_VALUES;
+use space::dims::MAX_LEVELS;
 use space::domain::{Extra, ForeignSpec};
 use space::workspace::Workspace;
 
@@ -202,6 +203,9 @@ pub(super) fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     }
     if profile.nb.contains(&0) || !profile.nb.is_sorted_by(|a, b| a < b) {
         return bad("nb", "must be rising numbers from 1 on".to_owned());
+    }
+    if profile.nb.len() > MAX_LEVELS {
+        return bad("nb", format!("has more than {MAX_LEVELS} values; give fewer"));
     }
     if let Some(name) = profile.obeys.iter().find(|name| !OBEYABLE.contains(&name.as_str())) {
         return Err(ProfileError::Obeys { name: name.clone(), known: OBEYABLE.join(" ") });

@@ -25,6 +25,7 @@ use serde::{Deserialize, Deserializer};
 use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::Swap;
+use crate::dims::MAX_LEVELS;
 use crate::nearest::hint;
 use crate::order::MAX_N;
 use crate::params::Coded;
@@ -190,6 +191,9 @@ impl Limits {
             }
             if (limit.min.is_some() || limit.max.is_some()) && unordered.contains(&name.as_str()) {
                 return Err(wrong("it has no order: give 'values' or 'without' instead of 'min' and 'max'"));
+            }
+            if limit.values.as_ref().is_some_and(|values| values.len() > MAX_LEVELS) {
+                return Err(wrong(&format!("'values' are more than {MAX_LEVELS}; give fewer")));
             }
             if *limit == Limit::default() {
                 return Err(wrong("no key; give values, fixed, without, min or max"));

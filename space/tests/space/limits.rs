@@ -49,6 +49,10 @@ fn a_list_alone_means_its_values_and_a_value_alone_is_fixed() {
     let refused = |text: &str| Limits::parse(text).unwrap_err().to_string();
     assert!(refused("nb = true").contains("a table with values, fixed, without, min or max, or a list of values"));
     assert!(refused("[nb]\nvalue = [192]").contains("unknown field `value`"));
+    // Levels are counted in 16 bits: of 65,536 none would be left.
+    let many: Vec<usize> = (1..=65_536).collect();
+    assert_eq!(refused(&format!("nb = {many:?}")), "[nb]: 'values' are more than 65535; give fewer");
+    assert!(Limits::parse(&format!("nb = {:?}", &many[1..])).is_ok());
 }
 
 #[test]

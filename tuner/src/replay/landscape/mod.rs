@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
-use space::dims::{Dim, DimKind, Level, Point, Space};
+use space::dims::{Dim, DimKind, Level, MAX_LEVELS, Point, Space};
 use space::listed::Listed;
 
 pub use self::description::{
@@ -133,6 +133,10 @@ impl Landscape {
         }
         let axes = description.dimension.iter().map(|dimension| DimColumns::new(dimension, runs, &rows));
         let axes: Vec<DimColumns> = axes.collect::<Result<_, _>>()?;
+        if let Some(axis) = axes.iter().find(|axis| axis.dim.levels.len() > MAX_LEVELS) {
+            let reason = format!("{} has more than {MAX_LEVELS} levels in the table; leave it out", axis.dim.name);
+            return Err(wrong(reason));
+        }
         let mut index: HashMap<Point, usize> = HashMap::new();
         let (mut points, mut sites) = (Vec::new(), Vec::<LandscapePoint>::new());
         let columns = ValueColumns::new(description, runs)?;
