@@ -60,6 +60,7 @@ fn space() -> &'static Vec<Truth> {
             ranks: None,
             threads: None,
             most_threads: Some(node.cores),
+            common_cores: None,
             unequal: Unequal::default(),
         };
         let limits = Limits::parse(SPACE).unwrap();

@@ -148,6 +148,7 @@ fn write(folder: &Path, distinct: usize, wall_s: f64, pairs: usize) -> usize {
         ranks: None,
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: session.unequal.clone(),
     };
     let (domain, _) = Engine::Ours.domain(&spec).unwrap();

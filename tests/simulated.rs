@@ -43,6 +43,7 @@ fn best_s(cluster: &SimulatedCluster, n: usize, weighted: bool) -> f64 {
         ranks: None,
         threads: None,
         most_threads: Some(node.cores),
+        common_cores: None,
         unequal,
     };
     let domain: Box<dyn Candidates> = if spec.unequal.differs() {

@@ -67,6 +67,7 @@ fn spec() -> DomainSpec {
         ranks: None,
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: Unequal::default(),
     }
 }

@@ -37,6 +37,7 @@ impl Resumed {
             ranks: session.ranks,
             threads: session.threads,
             most_threads: None,
+            common_cores: None,
             unequal: session.unequal.clone(),
         };
         let (domain, _) = Engine::of(&session, &folder).unwrap().domain(&spec).unwrap();

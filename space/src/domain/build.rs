@@ -31,9 +31,8 @@ pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainErr
     }
     let splits = match (spec.ranks, spec.threads) {
         (None, None) => {
-            let most = spec.most_threads.unwrap_or(cores);
             let splits = divisors(cores).into_iter().map(|ranks| (ranks, cores / ranks));
-            splits.filter(|&(_, threads)| fills_nodes(threads, most, cores)).collect()
+            splits.filter(|&(_, threads)| fills_all(spec, threads)).collect()
         }
         (Some(ranks), None) => vec![(ranks, (cores / ranks).max(1))],
         (None, Some(threads)) => vec![((cores / threads).max(1), threads)],
@@ -45,8 +44,15 @@ pub(super) fn splits(spec: &DomainSpec) -> Result<Vec<(usize, usize)>, DomainErr
     }
 }
 
-/// Whether ranks of `threads` threads can have all `cores`, those of nodes with `most` cores each, or at least where they are unequal:
-/// the threads of a rank are on one node.
+/// Whether ranks of `threads` threads can have all cores of `spec`.
+pub(super) fn fills_all(spec: &DomainSpec, threads: usize) -> bool {
+    let most = spec.most_threads.unwrap_or(spec.cores);
+    let common = spec.common_cores.unwrap_or(most);
+    fills_nodes(threads, most, spec.cores) && fills_nodes(threads, common, spec.cores)
+}
+
+/// Whether ranks of `threads` threads can have all `cores`, those of nodes with `most` cores each: the threads of a rank are on one
+/// node.
 pub(super) fn fills_nodes(threads: usize, most: usize, cores: usize) -> bool {
     most >= cores || most.max(1).is_multiple_of(threads)
 }

@@ -150,6 +150,7 @@ mod tests {
             ranks: Some(1),
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: Unequal::default(),
         }
     }

@@ -25,6 +25,9 @@ pub struct DomainSpec {
     /// Maximum threads of a rank where each rank is a process on one node: its cores, or those of the smallest of several. `None` where
     /// ranks are threads of one process, for all cores.
     pub most_threads: Option<usize>,
+    /// The greatest number that divides the cores of each node: ranks whose number of threads divides it fill also nodes of unequal size.
+    /// `None` where the nodes are unknown.
+    pub common_cores: Option<usize>,
     /// Speeds and kernels of the ranks; if they differ, `ranks` is their number.
     pub unequal: Unequal,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::build::fills_all;
 use super::grids::squarest;
 use super::spec::DomainSpec;
 use crate::candidate::EngineProfile;
@@ -45,6 +46,9 @@ impl Expert {
         let (ranks, threads) = match (spec.ranks, spec.threads) {
             (None, None) if sharing == 0 || !cores.is_multiple_of(sharing) => {
                 return Err(format!("{cores} cores are not a whole number of caches with {sharing} cores each"));
+            }
+            (None, None) if !fills_all(spec, sharing) => {
+                return Err(format!("ranks of {sharing} threads do not have all cores of the nodes, which are {cores}"));
             }
             (None, None) => (cores / sharing, sharing),
             _ => {

@@ -21,6 +21,7 @@ pub(crate) fn spec(n: usize, cores: usize) -> DomainSpec {
         ranks: None,
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: Unequal::default(),
     }
 }

@@ -18,6 +18,7 @@ fn spec(n: usize, speeds: &[f64]) -> DomainSpec {
         ranks: Some(speeds.len()),
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: Unequal { speeds, ..Unequal::default() },
     }
 }

@@ -37,6 +37,7 @@ fn one(nodes: usize, cores: usize, n: usize, draws: usize) {
         ranks: None,
         threads,
         most_threads: None,
+        common_cores: None,
         unequal,
     };
     let domain = HplDomain::new(&spec).expect("candidates");

@@ -84,7 +84,8 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let n = args.n.map(|n| n as usize);
     let Wanted { ranks, threads } = wanted;
     let memory_bytes = room.memory_for(n)?;
-    let mut spec = DomainSpec { cores: room.places, memory_bytes, ranks, threads, unequal, ..facts.domain_spec(0) };
+    let (cores, common_cores) = (room.places, room.common_cores);
+    let mut spec = DomainSpec { cores, common_cores, memory_bytes, ranks, threads, unequal, ..facts.domain_spec(0) };
     spec.n = n.unwrap_or_else(|| prepare::largest_safe_n(&spec, &engine));
     room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
     let unlimited = engine.domain(&spec).map_err(bad_input)?.0.points().len();

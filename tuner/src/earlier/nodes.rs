@@ -106,6 +106,7 @@ mod tests {
             ranks: None,
             threads: None,
             most_threads: Some(4),
+            common_cores: None,
             unequal: Unequal::default(),
         };
         let domain = HplDomain::new(&spec).unwrap();

@@ -240,6 +240,7 @@ mod tests {
             ranks: None,
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: Unequal::default(),
         };
         HplDomain::new(&spec).unwrap()

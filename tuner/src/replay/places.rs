@@ -28,6 +28,7 @@ impl<'a> LandscapeDomain<'a> {
             ranks: None,
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: Unequal::default(),
         };
         Self { landscape, spec }

@@ -294,6 +294,7 @@ mod tests {
             ranks: Some(1),
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: Unequal::default(),
         };
         let (domain, machine) = (HplDomain::new(&spec).unwrap(), machine());

@@ -168,6 +168,7 @@ impl GpuRuns<'_> {
             ranks: None,
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: Unequal::default(),
         };
         let usual = self.engine.usual(&spec).map_err(|error| error.to_string())?;

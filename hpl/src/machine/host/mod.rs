@@ -88,6 +88,7 @@ impl HostFacts {
             ranks: None,
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: Unequal::default(),
         }
     }

@@ -292,6 +292,7 @@ fn screening_orders_candidates_as_the_exact_walk_does() {
         ranks,
         threads,
         most_threads: None,
+        common_cores: None,
         unequal,
     })
     .unwrap();

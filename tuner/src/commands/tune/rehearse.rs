@@ -102,6 +102,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
         ranks: wanted.ranks,
         threads: wanted.threads,
         most_threads: None,
+        common_cores: room.common_cores,
         unequal,
     };
     // A session calibrates nodes that it has found.

@@ -30,6 +30,7 @@ pub(super) fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> any
         ranks: session.ranks,
         threads: session.threads,
         most_threads: None,
+        common_cores: room.common_cores,
         unequal: session.unequal.clone(),
     })
 }

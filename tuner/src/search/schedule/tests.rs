@@ -62,6 +62,7 @@ pub(crate) fn spec() -> DomainSpec {
         ranks: None,
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: Unequal::default(),
     }
 }

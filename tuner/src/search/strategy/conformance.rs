@@ -206,6 +206,7 @@ fn the_real_domain_is_explored() {
         ranks: None,
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: Unequal::default(),
     };
     let domain = HplDomain::new(&spec).unwrap();
@@ -244,6 +245,7 @@ fn weights_are_searched_around_the_measured_ones() {
         ranks: Some(2),
         threads: None,
         most_threads: None,
+        common_cores: None,
         unequal: Unequal { speeds, ..Unequal::default() },
     };
     let domain = WeightedDomain::within(&spec, &Limits::default()).unwrap();

@@ -64,6 +64,8 @@ pub struct Room {
     pub memory_bytes: Option<u64>,
     /// GFLOP/s of the slowest place by `rate_gflops`, else `peak_gflops`, of its node; `None` where nothing says.
     pub place_gflops: Option<f64>,
+    /// The greatest number that divides the cores of each node; `None` where nothing says, and of accelerators.
+    pub common_cores: Option<usize>,
     /// What is unknown or assumed, a sentence each.
     pub notes: Vec<String>,
     /// What every run uses of the places, all of them where the user fixed nothing.
@@ -110,6 +112,7 @@ impl Room {
             places: here.cores,
             memory_bytes: Some(here.memory_bytes),
             place_gflops: None,
+            common_cores: None,
             notes: Vec::new(),
             used: wanted.ranks.map_or(here.cores, |_| wanted.places()),
             of: "cores",
@@ -139,7 +142,8 @@ impl Room {
             "accelerators hold the matrix, {why}: N is not checked against their memory{ranks}; give accelerators and \
              memory_bytes with --machine"
         );
-        Self { places, memory_bytes: None, place_gflops: None, notes: vec![note], used: places, of: "accelerators" }
+        let (memory_bytes, place_gflops, common_cores) = (None, None, None);
+        Self { places, memory_bytes, place_gflops, common_cores, notes: vec![note], used: places, of: "accelerators" }
     }
 
     fn described(runs: LauncherReach, machine: &Machine, wanted: Wanted) -> Self {
@@ -151,7 +155,8 @@ impl Room {
         let full = |node: &Node| if device { node.accelerators.unwrap_or(0) } else { node.cores / threads };
         let most = runs.nodes.unwrap_or(usize::MAX);
         let of_all = |part: &TakenNodes<'_>| part.nodes.saturating_mul(part.full);
-        let places = parts(&machine.nodes, full, usize::MAX, most).iter().map(of_all).fold(0, usize::saturating_add);
+        let all = parts(&machine.nodes, full, usize::MAX, most);
+        let places = all.iter().map(of_all).fold(0, usize::saturating_add);
         let used = parts(&machine.nodes, full, wanted.ranks.unwrap_or(usize::MAX), most);
         let (ranks, threads) = (wanted.ranks.unwrap_or(places), if device { 1 } else { threads });
         let mut notes = Vec::new();
@@ -165,6 +170,7 @@ impl Room {
             places: if is_divided { places.min(used) } else { places },
             memory_bytes,
             place_gflops: rates.and_then(|rates| rates.into_iter().reduce(f64::min)),
+            common_cores: if device { None } else { common_cores(&all) },
             notes,
             used,
             of: if device { "accelerators" } else { "cores" },
@@ -280,6 +286,12 @@ fn parts(nodes: &[Node], full: impl Fn(&Node) -> usize, ranks: usize, most: usiz
         }
     }
     parts
+}
+
+/// The greatest number that divides the cores of each of these nodes.
+fn common_cores(all: &[TakenNodes<'_>]) -> Option<usize> {
+    let cores = || all.iter().map(|part| part.node.cores);
+    (1..=cores().min()?).rev().find(|&common| cores().all(|of_node| of_node.is_multiple_of(common)))
 }
 
 /// Memory that every rank has, in bytes: that of the ranks with the least; `None` where no node says.

@@ -1,4 +1,8 @@
+use std::collections::BTreeSet;
 use std::time::Instant;
+
+use objectives::launcher::MpiJob;
+use space::domain::Limits;
 
 use super::*;
 
@@ -68,11 +72,29 @@ fn a_rank_has_its_threads_on_one_node() {
         ranks: None,
         threads: None,
         most_threads: None,
+        common_cores: room.common_cores,
         unequal: space::Unequal::default(),
     };
     let (domain, _) = netlib.domain(&spec).unwrap();
     let most = domain.points().iter().map(|point| domain.candidate(point).engine.threads).max();
     assert_eq!(most, Some(8));
+}
+
+/// On nodes of 4, 6 and 6 cores there is place for three ranks of 4 threads, not for the four that 16 cores would be.
+#[test]
+fn ranks_fill_nodes_of_unequal_size() {
+    let nodes = machine(&[node(1, 4, 100, None), node(2, 6, 100, None)]);
+    let limits = Limits::parse("nb = 128\nbcast = '1ringM'").unwrap();
+    for engine in [engine("netlib"), Engine::Launched(MpiJob::new("mpirun", "xhpl".into()))] {
+        let engine = engine.on(Some(&nodes));
+        let room = Room::new(&engine, HERE, Some(&nodes), Wanted::default());
+        assert_eq!((room.places, room.common_cores), (16, Some(2)));
+        let all = hpl::machine::host::facts().domain_spec(10_000);
+        let spec = DomainSpec { cores: 16, common_cores: Some(2), memory_bytes: 1 << 40, ..all };
+        let (domain, _) = engine.domain_within(&spec, &limits).unwrap();
+        let threads = domain.points().iter().map(|point| domain.candidate(point).engine.threads);
+        assert_eq!(threads.collect::<BTreeSet<_>>(), BTreeSet::from([1, 2]));
+    }
 }
 
 /// Four nodes of 8 cores: with five threads each, which 32 cores for six ranks would allow, four ranks alone have a place.
@@ -117,6 +139,7 @@ fn a_run_costs_what_the_description_or_else_the_budget_says() {
             ranks: None,
             threads: None,
             most_threads: None,
+            common_cores: None,
             unequal: space::Unequal::default(),
         };
         let modelled = room.model(&nvidia, Some(&machine), &spec, Some(n), &budget).unwrap();
