@@ -22,6 +22,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::error::LimitError;
 use super::spec::{Extra, ForeignSpec};
 use super::values::{NAMES, Values};
 use crate::Swap;
@@ -105,48 +106,6 @@ impl std::fmt::Display for Word {
             Self::Text(value) => value.fmt(f),
         }
     }
-}
-
-/// Limits that cannot be kept.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LimitError {
-    /// No TOML, or not of this form.
-    #[error("{0}")]
-    Syntax(String),
-    /// A dimension that the space does not have.
-    #[error("[{name}] is not a dimension; the dimensions are {}{}", known.join(", "), hint(name, known.iter().map(String::as_str)))]
-    NoDimension {
-        /// The name.
-        name: String,
-        /// The dimensions there are.
-        known: Vec<String>,
-    },
-    /// A value that the dimension cannot take.
-    #[error("[{name}]: '{found}' is {wrong}")]
-    NoValue {
-        /// The dimension.
-        name: String,
-        /// The value.
-        found: String,
-        /// Why not, and what can be.
-        wrong: String,
-    },
-    /// Keys that contradict each other.
-    #[error("[{name}]: {wrong}")]
-    Contradiction {
-        /// The dimension.
-        name: String,
-        /// Which keys.
-        wrong: String,
-    },
-    /// Nothing is left of a dimension.
-    #[error("[{name}] leaves no value of {}; allow more values, or leave it out", usual.join(", "))]
-    Empty {
-        /// The dimension.
-        name: String,
-        /// The values without limits.
-        usual: Vec<String>,
-    },
 }
 
 impl Limits {

@@ -17,11 +17,11 @@ mod usual;
 mod values;
 mod weighted;
 
-pub use self::error::DomainError;
+pub use self::error::{DomainError, LimitError};
 pub use self::foreign::ForeignDomain;
 pub use self::grids::squarest;
 pub use self::hpl::HplDomain;
-pub use self::limits::{LimitError, Limits};
+pub use self::limits::Limits;
 pub use self::settings::SettingsDomain;
 pub use self::spec::{Candidates, DomainSpec, Extra, ForeignSpec, MAX_POINTS, ProcessRows, TOO_MANY_POINTS};
 pub use self::usual::{Expert, default_candidate};
