@@ -79,6 +79,7 @@ impl ForeignDomain {
         let known = prepared(spec, foreign)?;
         let extra = foreign.extra.iter().map(|extra| limits.extra(extra)).collect::<Result<_, _>>()?;
         let foreign = ForeignSpec { extra, ..foreign.clone() };
+        let limits = &limits.besides(&foreign.extra);
         let of = |detail: &Detail| values(detail, &known, &foreign);
         let finest = of(&DETAILS[0]);
         let (spec, _, usual) = &known;

@@ -171,6 +171,13 @@ impl Limits {
         self.0.is_empty()
     }
 
+    /// Those of other dimensions than `extra`, to which another engine may give a name of ours, such as `split`.
+    pub(super) fn besides(&self, extra: &[Extra]) -> Self {
+        let is_other = |name: &String| extra.iter().all(|own| own.name != *name);
+        let others = self.0.iter().filter(|(name, _)| is_other(name));
+        Self(others.map(|(name, limit)| (name.clone(), limit.clone())).collect())
+    }
+
     /// The values that are left of `usual`; where nothing is left of a dimension, what is left of it in `finest`, of which
     /// `usual` may be a choice.
     pub(super) fn apply(&self, usual: Values, finest: &Values) -> Result<Values, LimitError> {

@@ -218,3 +218,22 @@ fn another_engines_dimensions_are_limited_too() {
         assert!(message.contains(words), "{limits}: {message}");
     }
 }
+
+/// `split` is a dimension of our engine on devices, too, with values of its own.
+#[test]
+fn a_dimension_of_another_engine_with_a_name_of_ours_has_its_own_limits() {
+    let split = Extra {
+        name: "split".into(),
+        labels: ["0", "0.3", "0.5"].map(str::to_owned).into(),
+        features: vec![0.0, 0.3, 0.5],
+        ordered: true,
+        acts: ProcessRows::Any,
+    };
+    let foreign = ForeignSpec { obeys: vec!["nb".into()], nb: vec![256], extra: vec![split], ..ForeignSpec::default() };
+    for text in ["[split]\nmin = 0.3", "[split]\nwithout = [0.0]"] {
+        let limits = Limits::parse_for(text, &foreign).unwrap();
+        let domain = ForeignDomain::within(&spec(4), &foreign, &limits).unwrap();
+        let splits = domain.points().iter().map(|point| domain.candidate(point).engine.extra["split"].clone());
+        assert_eq!(splits.collect::<BTreeSet<_>>(), ["0.3", "0.5"].map(str::to_owned).into());
+    }
+}
