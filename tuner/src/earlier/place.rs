@@ -198,7 +198,11 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
         "nbmin" => log2(hpl.nbmin),
         "ndiv" => log2(hpl.ndiv),
         "depth" => Some(hpl.depth as f64),
-        "split" => Some(candidate.engine.split.get()),
+        // On devices it is a dimension of that engine alone.
+        "split" => match candidate.engine.extra.get("split") {
+            Some(own) => own.parse().ok(),
+            None => Some(candidate.engine.split.get()),
+        },
         "max_clock_mhz" => candidate.engine.settings.max_clock_mhz.map(|mhz| f64::from(mhz.max(1)).log2()),
         "package_limit_w" => candidate.engine.settings.package_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
         "gpu_limit_w" => candidate.engine.settings.gpu_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
@@ -223,7 +227,7 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use space::dims::Space;
+    use space::dims::{Level, Space};
     use space::domain::{DomainSpec, HplDomain, default_candidate};
     use space::{EngineParams, KernelChoice, Share, Unequal};
 
@@ -306,6 +310,18 @@ mod tests {
             assert!(distances.to(&point) <= nearest, "{point:?}");
         }
         assert!(combined > 24, "{combined}");
+    }
+
+    #[test]
+    fn the_split_of_an_engine_on_devices_is_that_of_its_own_dimension() {
+        let level = |share: f64| Level { label: share.to_string(), feature: share };
+        let levels = [0.0, 0.3, 0.5].map(level).to_vec();
+        let dim = Dim { name: "split".to_owned(), kind: DimKind::Ordered, levels };
+        let mut candidate = split_run(128);
+        assert_eq!(distances(&dim, &candidate, 1.0), [0.5, 0.2, 0.0]);
+        candidate.engine.split = Share::ZERO;
+        candidate.engine.extra.insert("split".to_owned(), "0.5".to_owned());
+        assert_eq!(distances(&dim, &candidate, 1.0), [0.5, 0.2, 0.0]);
     }
 
     #[test]
