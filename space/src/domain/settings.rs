@@ -133,13 +133,19 @@ impl Candidates for SettingsDomain {
         }
         Some(point)
     }
+
+    fn balanced(&self, point: &Point) -> Point {
+        let (inner, own) = point.0.split_at(self.inner.dims().len());
+        let inner = self.inner.balanced(&Point(inner.to_vec()));
+        Point([inner.0.as_slice(), own].concat())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HplDomain, default_candidate};
+    use super::super::{HplDomain, WeightedDomain, default_candidate};
     use super::*;
-    use crate::{KernelChoice, Unequal};
+    use crate::{KernelChoice, Share, Unequal};
 
     fn spec() -> DomainSpec {
         DomainSpec {
@@ -198,6 +204,26 @@ mod tests {
         let levels = SettingLevels { max_clock_mhz: all.clone(), package_limit_w: all, ..SettingLevels::default() };
         let refused = SettingsDomain::new(Box::new(inner), &levels, &Limits::default()).err();
         assert_eq!(refused, Some(DomainError::TooMany { most: TOO_MANY_POINTS }));
+    }
+
+    #[test]
+    fn weights_are_balanced_at_each_of_the_settings() {
+        let speeds = [1.0, 0.5].map(|speed| Share::new(speed).unwrap()).to_vec();
+        let unequal = Unequal { speeds, ..Unequal::default() };
+        let limits = Limits::parse("nb = 64\ndepth = 1\n").unwrap();
+        let inner = WeightedDomain::within(&DomainSpec { ranks: Some(2), unequal, ..spec() }, &limits).unwrap();
+        let levels = SettingLevels { max_clock_mhz: vec![1500, 2500], ..SettingLevels::default() };
+        let domain = SettingsDomain::new(Box::new(inner.clone()), &levels, &limits).unwrap();
+        let mut changed = 0;
+        for point in domain.points() {
+            let (own, balanced) = (domain.candidate(point), domain.candidate(&domain.balanced(point)));
+            let without = Point(point.0[..inner.dims().len()].to_vec());
+            let expected = inner.candidate(&inner.balanced(&without));
+            assert_eq!(balanced.engine.weights, expected.engine.weights);
+            assert_eq!(own.engine.settings, balanced.engine.settings);
+            changed += usize::from(own != balanced);
+        }
+        assert!(changed > 0, "some have other weights than the measured ones");
     }
 
     #[test]
