@@ -227,7 +227,8 @@ impl Limits {
         })
     }
 
-    /// Of the usual values those that are allowed, or else of the finest ones: nothing can be added to these.
+    /// Of the usual values those that are allowed, or else, and where values are listed, of the finest ones: nothing can be added to
+    /// these.
     fn subset<T: Clone>(
         &self,
         name: &str,
@@ -247,7 +248,9 @@ impl Limits {
             let (label, position) = of(value);
             limit.lists(&label) && limit.spans(position)
         };
-        let mut left: Vec<T> = usual.into_iter().filter(&allowed).collect();
+        // What is listed need not be usual where there are many grids.
+        let base = if limit.exact().is_some() { finest.to_vec() } else { usual };
+        let mut left: Vec<T> = base.into_iter().filter(&allowed).collect();
         if left.is_empty() {
             left = finest.iter().filter(|&value| allowed(value)).cloned().collect();
         }

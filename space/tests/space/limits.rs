@@ -219,6 +219,18 @@ fn another_engines_dimensions_are_limited_too() {
     }
 }
 
+/// Of 4096 ranks in few points those of SWAP and of the grids are fewer than all.
+#[test]
+fn listed_values_are_searched_also_where_they_are_not_usual() {
+    let limits = Limits::parse("swap = ['mix', 'bin-exch']\ngrid = ['1:1', '1:64']\nnb = 128").unwrap();
+    let spec = DomainSpec { ranks: Some(4096), ..spec(4096) };
+    let domain = HplDomain::with_at_most(&spec, &limits, 20).unwrap();
+    let all = candidates(&domain);
+    assert!(all.len() <= 20 && all.iter().all(|run| run.hpl.nbmin == 4), "{} candidates", all.len());
+    assert_eq!(all.iter().map(|run| run.hpl.swap.name()).collect::<BTreeSet<_>>(), ["bin-exch", "mix"].into());
+    assert_eq!(all.iter().map(|run| run.hpl.p).collect::<BTreeSet<_>>(), [8, 64].into());
+}
+
 /// `split` is a dimension of our engine on devices, too, with values of its own.
 #[test]
 fn a_dimension_of_another_engine_with_a_name_of_ours_has_its_own_limits() {
