@@ -57,7 +57,7 @@ impl ReportPlots {
             search: history
                 .into_iter()
                 .chain(predicted::predicted(summary, &trials))
-                .chain(pareto::pareto(summary, &trials))
+                .chain(pareto::pareto(summary, rows))
                 .collect(),
             importance: importance::importance(summary),
             slices: slices::slices(summary, &trials),

@@ -5,14 +5,17 @@ use serde_json::json;
 
 use super::figure::{InteractivePlot, titled};
 use super::still::{MOST_DOTS, Mark, Plot};
-use super::trials::{MOST, SearchTrial, points, thinned};
+use super::trials::{MOST, SearchTrial, points, thinned, whole_trials};
+use crate::record::Row;
 use crate::report::Summary;
 
 const X_NAME: &str = "GFLOP/s";
 const Y_NAME: &str = "GFLOPS/W of the core phase";
 
-/// Whole runs whose power was read, and the front. `None` where there are none.
-pub(super) fn pareto(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option<InteractivePlot> {
+/// Whole runs whose power was read, and the front. `None` where there are none. Where the search goes by windows they are those that were made
+/// beside it.
+pub(super) fn pareto(summary: &Summary, rows: &[Row]) -> Option<InteractivePlot> {
+    let trials = whole_trials(summary, rows);
     let place = |trial: &SearchTrial<'_>| Some((trial.rate_gflops, trial.row.gflops_per_w?));
     trials.iter().find_map(place)?;
     let front: Vec<(f64, f64)> = summary.pareto.iter().map(|point| (point.rate_gflops, point.gflops_per_w)).collect();
@@ -21,15 +24,15 @@ pub(super) fn pareto(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option<In
         "name": "not beaten in both, by medians", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip",
         "line": { "color": "--soft", "width": 1.5, "dash": "dash" },
     });
-    let marks = thinned(trials, MOST_DOTS)
+    let marks = thinned(&trials, MOST_DOTS)
         .into_iter()
         .filter_map(|trial| Some(Mark::of(trial.row, place(trial)?, "GFLOPS/W", trial.kind.name())));
     let description = "Efficiency against speed";
     let still = Plot { x_name: X_NAME, y_name: Y_NAME, description, points: marks.collect(), line: front };
     Some(InteractivePlot {
         name: "pareto".to_owned(),
-        caption: html! { "Efficiency of each trial against its rate; the line joins the candidates that no other one beats in both." },
-        traces: std::iter::once(trace).chain(points(thinned(trials, MOST).into_iter(), place)).collect(),
+        caption: html! { "Efficiency of each whole run against its rate; the line joins the candidates that no other one beats in both." },
+        traces: std::iter::once(trace).chain(points(thinned(&trials, MOST).into_iter(), place)).collect(),
         layout: json!({ "xaxis": titled(X_NAME), "yaxis": titled(Y_NAME) }),
         still: html! { @if let Some(svg) = still.draw() { (PreEscaped(svg)) } },
         is_wide: false,
@@ -38,10 +41,11 @@ pub(super) fn pareto(summary: &Summary, trials: &[SearchTrial<'_>]) -> Option<In
 
 #[cfg(test)]
 mod tests {
+    use objectives::real::Extent;
+
     use super::*;
-    use crate::record::Row;
-    use crate::record::arbitrary::row;
-    use crate::report::html::plots::trials::search_trials;
+    use crate::record::arbitrary::{row, windows};
+    use crate::record::session::Session;
     use crate::report::summary::tests::session;
 
     #[test]
@@ -54,7 +58,7 @@ mod tests {
         };
         let rows = [run(0, 20.0, Some(0.1)), run(1, 22.0, Some(0.2)), run(2, 21.0, Some(0.3)), run(3, 30.0, None)];
         let summary = Summary::new(&session(), &rows);
-        let plot = pareto(&summary, &search_trials(&summary, &rows)).unwrap();
+        let plot = pareto(&summary, &rows).unwrap();
         assert_eq!((&plot.traces[0]["x"], &plot.traces[0]["y"]), (&json!([22.0, 21.0]), &json!([0.2, 0.3])));
         let shown: usize = plot.traces[1..].iter().map(|trace| trace["x"].as_array().unwrap().len()).sum();
         assert_eq!(shown, 3);
@@ -62,6 +66,25 @@ mod tests {
         assert!(still.contains(" GFLOPS/W, NB 72") && !still.contains(" GFLOP/s, NB"), "{still}");
         let rows = [run(0, 20.0, None)];
         let summary = Summary::new(&session(), &rows);
-        assert!(pareto(&summary, &search_trials(&summary, &rows)).is_none());
+        assert!(pareto(&summary, &rows).is_none());
+    }
+
+    /// As the terminal's line `Pareto` does.
+    #[test]
+    fn a_session_by_windows_shows_the_whole_runs_beside_its_search() {
+        let whole = |number: u64, n: usize, rate: f64, per_w: f64| Row {
+            n,
+            rate_gflops: Some(rate),
+            gflops_per_w: Some(per_w),
+            ..row(number)
+        };
+        let rows = [windows(0, 64, 23.0), windows(1, 128, 24.0), whole(2, 1000, 20.0, 0.3), whole(3, 900, 19.0, 0.4)];
+        let session = Session { extent: Extent::Windows, ..session() };
+        let summary = Summary::new(&session, &rows);
+        assert_eq!(summary.pareto.len(), 1);
+        let plot = pareto(&summary, &rows).unwrap();
+        let shown: Vec<_> = plot.traces.iter().map(|trace| (&trace["x"], &trace["y"])).collect();
+        assert_eq!(shown, [(&json!([20.0]), &json!([0.3])); 2]);
+        assert!(pareto(&summary, &rows[..2]).is_none(), "of windows there is no such power");
     }
 }

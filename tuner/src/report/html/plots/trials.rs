@@ -70,6 +70,17 @@ pub(super) struct SearchTrial<'a> {
 
 /// The passed trials that the search compares, in order. Rates at different N, or of whole runs and of windows, do not compare.
 pub(super) fn search_trials<'a>(summary: &Summary, rows: &'a [Row]) -> Vec<SearchTrial<'a>> {
+    of_kinds(summary, of_search(&summary.session, rows).into_iter())
+}
+
+/// The passed whole runs at the N of the search, in order.
+pub(super) fn whole_trials<'a>(summary: &Summary, rows: &'a [Row]) -> Vec<SearchTrial<'a>> {
+    let is_at_n = |row: &&Row| summary.session.n.is_none_or(|n| n == row.n);
+    of_kinds(summary, rows.iter().filter(|row| row.extent == Extent::Whole).filter(is_at_n))
+}
+
+/// Those of the rows that have a rate, each with what it is of.
+fn of_kinds<'a>(summary: &Summary, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchTrial<'a>> {
     let n = summary.session.n;
     let at_n = |candidate: &Candidate| candidate.at_n(n.unwrap_or(candidate.hpl.n));
     let best = summary.best.as_ref().map(|best| at_n(&best.candidate));
@@ -80,7 +91,7 @@ pub(super) fn search_trials<'a>(summary: &Summary, rows: &'a [Row]) -> Vec<Searc
         _ => TrialKind::Other,
     };
     let trial = |row: &'a Row| Some(SearchTrial { row, rate_gflops: row.comparable_rate_gflops()?, kind: kind(row) });
-    of_search(&summary.session, rows).into_iter().filter_map(trial).collect()
+    rows.filter_map(trial).collect()
 }
 
 /// At most about `most` of the trials: each k-th one, and all runs of the best and of the default.
