@@ -178,8 +178,8 @@ impl Higher {
         Some(Self { score: first.clone(), best: own.cloned(), is_baseline, failed })
     }
 
-    /// Why it is not the best, with the evidence.
-    pub fn words(&self, by_baseline: &Comparison) -> String {
+    /// Why it is not the best, with the evidence. `by`: how the rates of pairs were found, where they are no measured ones.
+    pub fn words(&self, by_baseline: &Comparison, by: &str) -> String {
         let who = if self.is_baseline { "the default" } else { "another candidate" };
         let figures = |score: &Score| format!("{}, {}", digits(score.rate_gflops), runs_in_words(score.runs));
         let own = self.best.as_ref().map_or(String::new(), |own| format!("; the best {}", figures(own)));
@@ -187,10 +187,10 @@ impl Higher {
         let unpaired = format!("{who} has the higher median of unpaired runs ({}{failed}{own})", figures(&self.score));
         match by_baseline {
             Comparison::Measured { ratio } => {
-                format!("{unpaired}; in pairs, run in turn, the best is {} of the default", ratio_in_words(ratio))
+                format!("{unpaired}; in pairs{by}, run in turn, the best is {} of the default", ratio_in_words(ratio))
             }
             Comparison::Same { .. } => {
-                format!("{unpaired}; no candidate was shown by pairs, run in turn, to be above the default")
+                format!("{unpaired}; no candidate was shown by pairs{by}, run in turn, to be above the default")
             }
             Comparison::NotMeasured { not_measured } => {
                 format!("{unpaired}; the choice was not judged by pairs: {not_measured}")
@@ -215,12 +215,12 @@ impl Leads {
     }
 }
 
-/// Why the best is not the default although pairs are in favour of that; `None` where they are not.
-pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, leads: Leads) -> Option<String> {
+/// Why the best is not the default although pairs are in favour of that; `None` where they are not. `by` as of [`Higher::words`].
+pub(crate) fn in_spite_of_pairs(by_baseline: &Comparison, leads: Leads, by: &str) -> Option<String> {
     let Comparison::Measured { ratio } = by_baseline else { return None };
     let against = || {
         let ratio = ratio_in_words(ratio);
-        format!("in pairs after the final run the best is {ratio} of the default; {}", leads.words())
+        format!("in pairs{by} after the final run the best is {ratio} of the default; {}", leads.words())
     };
     (ratio.median < 1.0 && !leads.all.is_behind()).then(against)
 }
@@ -259,8 +259,8 @@ impl TakenBack {
         })
     }
 
-    /// What happened, in one sentence.
-    pub(crate) fn words(&self, leads: Option<Leads>) -> Option<String> {
+    /// What happened, in one sentence. `by` as of [`Higher::words`].
+    pub(crate) fn words(&self, leads: Option<Leads>, by: &str) -> Option<String> {
         if let Some(watts) = self.above_limit_w {
             let watts = digits(watts);
             return Some(if self.default_is_best {
@@ -276,11 +276,11 @@ impl TakenBack {
         let (ratio, leads) = (ratio_in_words(self.by_baseline.as_ref()?), leads?.words());
         Some(if self.default_is_best {
             format!(
-                "the candidate chosen before the final run is {ratio} of the default in pairs after it; {leads}: the default is best"
+                "the candidate chosen before the final run is {ratio} of the default in pairs{by} after it; {leads}: the default is best"
             )
         } else {
             format!(
-                "in the pairs after the final run the best is {ratio} of the default, of which no whole run was made in the time left; {leads}"
+                "in the pairs{by} after the final run the best is {ratio} of the default, of which no whole run was made in the time left; {leads}"
             )
         })
     }

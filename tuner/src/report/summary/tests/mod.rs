@@ -227,7 +227,8 @@ fn where_only_windows_have_seen_the_default_what_was_verified_stays_and_says_so(
     let summary = Summary::new(&session, &rows);
     assert_eq!(summary.best.as_ref().unwrap().candidate.hpl.nb, 192);
     assert_eq!(summary.best_by_baseline.ratio().unwrap().median, 0.99);
-    assert!(table::summary(&summary, None).contains("no whole run was made"), "{}", table::summary(&summary, None));
+    let text = table::summary(&summary, None);
+    assert!(text.contains("no whole run was made") && text.contains("in the pairs by windows after"), "{text}");
     let own =
         Row { extent: Extent::Whole, n: 800, rate_gflops: Some(9.0), estimated_rate_gflops: None, ..rows[0].clone() };
     rows.push(Row { strategy: Identity::FINAL.into(), trial: 23, ..own });
@@ -235,6 +236,8 @@ fn where_only_windows_have_seen_the_default_what_was_verified_stays_and_says_so(
     let best = summary.best.as_ref().unwrap();
     assert_eq!((best.candidate.hpl.nb, best.candidate.hpl.n, best.rate_gflops), (128, 800, 9.0));
     assert_eq!(summary.shown_trial(), Some(23));
+    let text = table::summary(&summary, None);
+    assert!(text.contains("of the default in pairs by windows after it"), "{text}");
 }
 
 #[test]
@@ -249,6 +252,8 @@ fn a_higher_median_of_another_candidate_is_explained() {
     let said = "another candidate has the higher median of unpaired runs (30.00, 2 runs; the best 11.00, 8 runs); in pairs, run in \
         turn, the best is 1.100 (1.100-1.100, 96.9 %, 6 pairs) of the default";
     assert!(text.contains(said), "{text}");
+    let by_windows = Summary { session: Session { extent: Extent::Windows, ..session.clone() }, ..summary };
+    assert!(table::summary(&by_windows, None).contains("in pairs by windows, run in turn, the best is 1.100"));
     let (passed, outcome) = (false, Outcome::Crashed);
     rows.extend([25, 26].map(|trial| Row { trial, passed, outcome, rate_gflops: None, ..other.clone() }));
     let text = table::summary(&Summary::new(&session, &rows), None);
