@@ -38,8 +38,10 @@ impl Importance {
 /// Different candidates below which chance explains too much.
 const LEAST: usize = 8;
 
-/// Permutations of the candidates' rates.
+/// Permutations of the candidates' rates, at least.
 const PERMUTATIONS: usize = 1000;
+/// Dimensions from which on no further permutations are made; of more none is shown.
+const MOST_DIMENSIONS: usize = 500;
 
 /// Probability that any dimension without effect is shown.
 const RISK: f64 = 0.05;
@@ -63,9 +65,10 @@ pub fn importance(rows: &[&Row]) -> Vec<Importance> {
     let varied: Vec<(usize, Labelled)> =
         (0..first.len()).filter_map(|index| Some((index, groups_of(index)?))).collect();
     let explained: Vec<f64> = varied.iter().map(|(_, groups)| groups.explained(&logs)).collect();
+    let permutations = permutations(varied.len());
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut by_chance = vec![Vec::with_capacity(PERMUTATIONS); varied.len()];
-    for _ in 0..PERMUTATIONS {
+    let mut by_chance = vec![Vec::with_capacity(permutations); varied.len()];
+    for _ in 0..permutations {
         logs.shuffle(&mut rng);
         varied.iter().zip(&mut by_chance).for_each(|((_, groups), found)| found.push(groups.explained(&logs)));
     }
@@ -73,19 +76,25 @@ pub fn importance(rows: &[&Row]) -> Vec<Importance> {
     let importance = |((index, groups), explained): (&(usize, Labelled), f64), mut found: Vec<f64>| {
         found.sort_by(f64::total_cmp);
         let as_much = found.iter().filter(|&&chance| chance >= explained).count();
-        let below = (1.0 - RISK / dimensions as f64) * PERMUTATIONS as f64;
+        let below = (1.0 - RISK / dimensions as f64) * permutations as f64;
         Importance {
             dimension: first[*index].0.clone(),
             explained,
             values: groups.sizes.len(),
-            p_value: ((1 + as_much) as f64 / (1 + PERMUTATIONS) as f64 * dimensions as f64).min(1.0),
-            chance: found[(below.ceil() as usize).min(PERMUTATIONS) - 1],
+            p_value: ((1 + as_much) as f64 / (1 + permutations) as f64 * dimensions as f64).min(1.0),
+            chance: found[(below.ceil() as usize).min(permutations) - 1],
         }
     };
     let mut found: Vec<Importance> =
         varied.iter().zip(explained).zip(by_chance).map(|(of, chance)| importance(of, chance)).collect();
     found.sort_by(|a, b| b.explained.total_cmp(&a.explained));
     found
+}
+
+/// Permutations of so many dimensions: enough for one to be shown that explains more than all of them do.
+fn permutations(dimensions: usize) -> usize {
+    let each = (1.0 / RISK).ceil() as usize;
+    PERMUTATIONS.max(each * dimensions.min(MOST_DIMENSIONS))
 }
 
 /// The words of a trial, P and Q as one.
@@ -187,6 +196,23 @@ mod tests {
         }
         // 5 are expected; more than 12 in one of 2000 such tests.
         assert!(shown <= 12, "{shown} of 100");
+    }
+
+    /// A thousand permutations of 60 dimensions leave each a probability of 6 % at least.
+    #[test]
+    fn one_of_many_dimensions_that_decides_is_shown() {
+        use rand::RngExt;
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let run = |i: u64| {
+            let value = |dim: usize, any: u64| if dim == 0 { i % 2 } else { any };
+            let words: BTreeMap<String, String> =
+                (0..60).map(|dim| (format!("x{dim}"), value(dim, rng.random_range(0..2)).to_string())).collect();
+            let extra = Some(serde_json::to_string(&words).unwrap());
+            Row { nb: 64, extra, rate_gflops: Some(20.0 + 5.0 * (i % 2) as f64), ..row(i) }
+        };
+        let rows: Vec<Row> = (0..24).map(run).collect();
+        let found = importance(&rows.iter().collect::<Vec<_>>());
+        assert!(found[0].dimension == "x0" && found[0].is_shown(), "{:?}", found[0]);
     }
 
     #[test]
