@@ -211,7 +211,7 @@ pub(crate) fn pareto(summary: &Summary) -> Option<String> {
 /// The phases of the shown run with their part, `UPDATE 4.1 s (92 %), …`.
 pub(super) fn phases(summary: &Summary) -> Option<String> {
     let totals = summary.phases.as_ref()?;
-    let all: f64 = totals.named().iter().map(|(_, seconds)| seconds).sum();
+    let all = totals.all_s();
     let part = |(name, seconds): (&str, f64)| format!("{name} {} s ({:.0} %)", digits(seconds), 100.0 * seconds / all);
     Some(totals.named().map(part).join(", "))
 }

@@ -78,7 +78,7 @@ fn differences(summary: &Summary, plots: &ReportPlots) -> Markup {
 /// Where the time of the best run went: each phase in all, and along the run.
 fn time(summary: &Summary, plots: &ReportPlots) -> Markup {
     let Some(totals) = &summary.phases else { return html! {} };
-    let all: f64 = totals.named().iter().map(|(_, seconds)| seconds).sum();
+    let all = totals.all_s();
     let rows = totals.named().map(|(name, seconds)| (name.to_owned(), seconds / all, format!("{} s", digits(seconds))));
     html! {
         h2 { "Time per phase of trial " (totals.trial) }

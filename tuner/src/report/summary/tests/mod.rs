@@ -307,6 +307,10 @@ fn phases_are_means_over_ranks() {
     let totals = PhaseTotals::new(3, &[phase(0, 1.0), phase(1, 3.0), phase(0, 1.0), phase(1, 1.0)]).unwrap();
     assert_eq!((totals.fact_s, totals.trial), (3.0, 3));
     assert_eq!(PhaseTotals::new(3, &[]), None);
+    // Of nothing there are no parts.
+    for nothing in [0.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(PhaseTotals::new(3, &[phase(0, nothing)]), None);
+    }
 }
 
 #[test]
