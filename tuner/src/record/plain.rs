@@ -20,12 +20,20 @@ pub const RECORD_BYTES: u64 = 1 << 30;
 /// # Errors
 /// As the system says; what is no regular file, also a link to one.
 pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// Opens the file at `path` as `options` say.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let irregular = || {
         let problem = "it is no regular file, but a link, a pipe or a device; put the file itself there";
         io::Error::new(io::ErrorKind::InvalidInput, problem)
     };
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
+    let opened = options.custom_flags(flags.bits()).open(path);
     let is_link = |error: &io::Error| error.raw_os_error() == Some(Errno::ELOOP as i32);
     let file = opened.map_err(|error| if is_link(&error) { irregular() } else { error })?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }

@@ -174,12 +174,8 @@ impl RunFolder {
     /// [`RecordError::Locked`] when another tuner holds it.
     pub fn lock(&self) -> Result<Lock, RecordError> {
         let path = self.lock_file();
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
+        // A link in its place would have another file emptied.
+        let mut file = plain::open_with(&path, OpenOptions::new().read(true).write(true).create(true).truncate(false))
             .map_err(RecordError::write(&path))?;
         match file.try_lock() {
             Ok(()) => {}

@@ -31,6 +31,21 @@ fn a_lock_names_process_and_host_and_nothing_else() {
     );
 }
 
+/// As in a folder from an archive of somebody else, which belongs to who has unpacked it.
+#[test]
+fn a_lock_that_is_a_link_leaves_what_it_leads_to_alone() {
+    let parent = tempfile::tempdir().unwrap();
+    let (folder, lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+    drop(lock);
+    let other = parent.path().join("thesis.tex");
+    std::fs::write(&other, "text").unwrap();
+    std::fs::remove_file(folder.lock_file()).unwrap();
+    std::os::unix::fs::symlink(&other, folder.lock_file()).unwrap();
+    let error = folder.lock().unwrap_err();
+    assert!(error.to_string().contains("no regular file"), "{error}");
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "text");
+}
+
 #[test]
 fn a_folder_whose_session_never_began_is_taken_again() {
     let parent = tempfile::tempdir().unwrap();
