@@ -67,6 +67,18 @@ fn verify_names_pipes_links_and_devices_and_reads_none() {
 }
 
 #[test]
+fn a_report_waits_for_no_pipe() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, trial) = copied(home.path());
+    pipe(&trial.join("stdout.txt"));
+    let output = within_a_minute(hpl_tune().arg("report").arg(&folder));
+    assert!(output.status.success() && out(&output).contains("Best"), "{}", err(&output));
+    pipe(&folder.join("journal.jsonl"));
+    let output = within_a_minute(hpl_tune().arg("report").arg(&folder));
+    assert!(!output.status.success() && err(&output).contains("no regular file"), "{}", err(&output));
+}
+
+#[test]
 fn a_pack_takes_no_file_that_a_link_leads_to() {
     for name in ["guard.json", "result.json", "stdout.txt", "HPL.dat"] {
         let home = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ use crate::record::decode::Decoder;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::journal;
 use crate::record::now::Now;
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::session::{RowsByPlace, Session};
 use crate::record::sha256;
 use crate::report::closing::closing;
@@ -32,6 +33,8 @@ use crate::session::engine::Engine;
 /// A folder that is none, a damaged file, or a report that cannot be written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     let folder = RunFolder::open(&args.folder)?;
+    // The folder may be of somebody else.
+    plain::check_record(&folder)?;
     let session = Session::load(&folder.session_toml())?;
     let contents = journal::read(&folder.journal())?;
     for line in &contents.bad_lines {
@@ -88,7 +91,12 @@ pub fn publish(
     let decoder = Decoder::of(program);
     // A trial without phases, or whose file is damaged, is shown without them.
     let shown = summary.shown_trial();
-    let phases = shown.and_then(|trial| decoder.rows::<PhaseTime>(&folder.phases(trial)).ok()).unwrap_or_default();
+    let times = |trial: u64| {
+        let path = folder.phases(trial);
+        plain::check(&path).ok()?;
+        decoder.rows::<PhaseTime>(&path).ok()
+    };
+    let phases = shown.and_then(times).unwrap_or_default();
     summary.phases = shown.and_then(|trial| PhaseTotals::new(trial, &phases));
     let exports = exports(folder, (&summary, rows), runs, program)?;
     let place = objectives::real::quoted([folder.root()]).join("");
@@ -155,15 +163,19 @@ fn exports(
 }
 
 /// What the run of a row printed. It is in the folder of its input, which a user may have deleted; then HPL.out may have it still, and is left
-/// as it is where the row does not tell.
+/// as it is where the row does not tell. A link is not followed: it could lead to a private file.
 fn printed(folder: &RunFolder, row: &Row, results: &str) -> Option<String> {
-    let own = std::fs::read_to_string(folder.trial(row.trial).join(results)).ok();
+    let trial = folder.trial(row.trial);
+    let text = |path: &Path| plain::text(path, TEXT_BYTES).ok();
+    let own = text(&trial.join(results)).filter(|_| !trial.is_symlink());
     let is_own = |text: &String| row.output_sha256.as_ref().is_none_or(|own| *own == sha256::of_bytes(text.as_bytes()));
-    own.or_else(|| std::fs::read_to_string(folder.hpl_out()).ok().filter(is_own))
+    own.or_else(|| text(&folder.hpl_out()).filter(is_own))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use objectives::real::Extent;
 
     use super::*;
@@ -210,5 +222,17 @@ mod tests {
         assert_eq!(hpl_out(&session(), &[untold]).as_deref(), Some("results"), "nobody knows better");
         let other = Row { output_sha256: Some(sha256::of_bytes(b"others")), ..row(1) };
         assert_eq!(hpl_out(&session(), &[other]), None, "it is of another run");
+        // A folder from somebody else has links to files of the user.
+        let private = parent.path().join("private");
+        std::fs::create_dir(&private).unwrap();
+        std::fs::write(private.join("hpccoutf.txt"), "a secret").unwrap();
+        std::fs::create_dir(folder.trial(2)).unwrap();
+        symlink(private.join("hpccoutf.txt"), folder.trial(2).join("hpccoutf.txt")).unwrap();
+        symlink(&private, folder.trial(3)).unwrap();
+        std::fs::remove_file(folder.hpl_out()).unwrap();
+        symlink(private.join("hpccoutf.txt"), folder.hpl_out()).unwrap();
+        for trial in [1, 2, 3] {
+            assert_eq!(hpl_out(&session(), &[Row { output_sha256: None, ..row(trial) }]), None, "{trial}");
+        }
     }
 }

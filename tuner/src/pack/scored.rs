@@ -83,7 +83,7 @@ impl Scored {
     /// or was changed.
     pub fn open(root: &Path, program: &Path) -> Result<Self, PackError> {
         let folder = RunFolder::open(root)?;
-        check_record(&folder)?;
+        plain::check_record(&folder)?;
         let session = Session::load(&folder.session_toml())?;
         let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let named = rows.iter().find(|row| row.engine == Row::SIMULATED);
@@ -142,7 +142,7 @@ impl Scored {
     /// [`PackError`] for a record that lacks it, and an output without its result.
     pub fn in_pack(root: &Path, trial: u64) -> Result<Self, PackError> {
         let folder = RunFolder::open(&root.join("record"))?;
-        check_record(&folder)?;
+        plain::check_record(&folder)?;
         let session = Session::load(&folder.session_toml())?;
         let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let wrong = |problem: String| PackError::Output { file: root.join("HPL.out"), problem };
@@ -192,12 +192,6 @@ impl Scored {
     pub fn cores_used(&self) -> Option<usize> {
         self.engine.calibrates().then_some(self.row.p * self.row.q * self.row.threads)
     }
-}
-
-/// Makes sure that the record of a run is of regular files.
-fn check_record(folder: &RunFolder) -> Result<(), RecordError> {
-    let files = [folder.session_toml(), folder.journal(), folder.engine_toml()];
-    files.iter().try_for_each(|path| plain::check(path).map_err(RecordError::read(path)))
 }
 
 /// The nodes that the machine.toml at `path` describes; none where there is no such file.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use space::{Candidate, Share};
 
 use crate::record::folder::{RunFolder, replace_file};
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::{Identity, PlannedTrial};
 
 const NOW_SCHEMA: u32 = 1;
@@ -82,7 +83,7 @@ impl Now {
 
     /// What runs in a folder whose session works; `None` between trials, and where the file is damaged.
     pub fn read(folder: &RunFolder) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(folder.now()).ok()?).ok()
+        serde_json::from_slice(&plain::read(&folder.now(), TEXT_BYTES).ok()?).ok()
     }
 
     /// On one line, at the time `now`.
