@@ -12,6 +12,7 @@ pub use self::description::{
 use super::smooth::smooth;
 use super::table::{Table, TableError};
 use crate::record::decode::Decoder;
+use crate::record::plain;
 
 mod description;
 
@@ -88,12 +89,19 @@ impl Landscape {
         description.check().map_err(wrong)?;
         // A description may be of somebody else: it names no device, and no private file of the user.
         let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        let beside = |name: &Path| match name.components().all(is_below) {
-            true => Ok(path.parent().unwrap_or(Path::new("")).join(name)),
-            false => Err(wrong(format!(
-                "'{}' is not in the folder of this file; put the table there, or name it by --table or --model",
-                name.display()
-            ))),
+        let beside = |name: &Path| {
+            if !name.components().all(is_below) {
+                return Err(wrong(format!(
+                    "'{}' is not in the folder of this file; put the table there, or name it by --table or --model",
+                    name.display()
+                )));
+            }
+            let table = path.parent().unwrap_or(Path::new("")).join(name);
+            // Nor by a link, and no pipe.
+            match plain::check(&table) {
+                Ok(()) => Ok(table),
+                Err(cause) => Err(TableError::Read { path: table, cause }.into()),
+            }
         };
         let runs = match table {
             Some(given) => Table::read(given, decoder)?,

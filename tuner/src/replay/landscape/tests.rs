@@ -107,6 +107,21 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
+fn a_description_reads_no_device_by_a_link_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, table) = (folder.path().join("small.toml"), folder.path().join("t.csv"));
+    std::fs::write(&path, TOML).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &table).unwrap();
+    let error = Landscape::read(&path, None, None, &Decoder::Here).unwrap_err().to_string();
+    assert!(error.contains("t.csv") && error.contains("no regular file"), "{error}");
+    // What the user names is read, by a link, too.
+    std::fs::remove_file(&table).unwrap();
+    std::fs::write(folder.path().join("own.csv"), CSV).unwrap();
+    std::os::unix::fs::symlink("own.csv", &table).unwrap();
+    Landscape::read(&path, Some(&table), None, &Decoder::Here).unwrap();
+}
+
+#[test]
 fn smoothing_keeps_effects_and_shares_luck_among_many() {
     let level = |i: usize| Level { label: i.to_string(), feature: i as f64 };
     let dim = |name: &str| Dim { name: name.into(), kind: DimKind::Categorical, levels: (0..4).map(level).collect() };
