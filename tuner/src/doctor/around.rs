@@ -55,11 +55,8 @@ impl Around {
             libraries.iter().filter_map(|(path, rate)| Some((path, (*rate)?))).collect();
         falling.sort_by(|a, b| b.1.total_cmp(&a.1));
         let of = |path: &Path| environment::held(&Engine::Ours, Some(&KernelChoice::Blas(path.to_owned())), program);
-        let mut all_held = falling.iter().filter_map(|(path, _)| of(path));
-        // Of the fastest, unless what is held back of another one is faster still.
-        let most = falling.first().map_or(0.0, |(_, rate)| *rate);
-        let first = all_held.next();
-        let held = all_held.find(|held| held.better_gflops().is_some_and(|better| better > most)).or(first);
+        let most_gflops = falling.first().map_or(0.0, |(_, rate)| *rate);
+        let held = fastest_without(falling.iter().filter_map(|(path, _)| of(path)), most_gflops);
         let job = Allocation::here().map(|job| {
             let end = job.left_s.map_or(String::new(), |left| format!(", ends in {:.0} min", left / 60.0));
             let cpus = job.least_cpus().map_or(String::new(), |cpus| format!(", {cpus} CPUs or more on each"));
@@ -161,6 +158,13 @@ impl Around {
     }
 }
 
+/// What is said of variables: of the library that would be the fastest without them, where it is faster then than the fastest is with them, at
+/// `most_gflops`; else of the first.
+fn fastest_without(all_held: impl Iterator<Item = Held>, most_gflops: f64) -> Option<Held> {
+    let better = |held: &Held| held.better_gflops().filter(|better| *better > most_gflops).unwrap_or(0.0);
+    all_held.reduce(|most, held| if better(&held) > better(&most) { held } else { most })
+}
+
 /// The GPUs of each platform that has some, or a driver for some.
 fn found_gpus(program: &Path) -> Vec<Result<String, String>> {
     let told = |(platform, found): (&'static str, Result<FoundGpus, DeviceError>)| match found {
@@ -218,6 +222,23 @@ mod tests {
         assert_eq!(state(slow, Some(70.0)), CheckState::Fact, "the built-in kernels are faster");
         assert_eq!(state(Some((60.0, 40.0)), Some(52.0)), CheckState::Fact, "they help");
         assert_eq!([Some((60.0, 61.0)), None].map(|rates| state(rates, Some(52.0))), [CheckState::Fact; 2]);
+    }
+
+    #[test]
+    fn variables_are_judged_by_the_library_that_would_be_the_fastest_without() {
+        let found = |all: &[(f64, f64)]| {
+            let held = |rates: &(f64, f64)| Held {
+                named: "X=1".into(),
+                cost: "so much".into(),
+                way_out: "env -u X".into(),
+                rates: Some(*rates),
+            };
+            fastest_without(all.iter().map(held), all[0].0).unwrap().rates.unwrap().1
+        };
+        assert_eq!(found(&[(50.0, 50.0), (45.0, 55.0), (40.0, 70.0), (30.0, 60.0)]), 70.0);
+        assert_eq!(found(&[(60.0, 70.0), (45.0, 55.0)]), 70.0, "the fastest itself");
+        assert_eq!(found(&[(60.0, 60.0), (15.0, 30.0)]), 60.0, "the other one is slower either way");
+        assert_eq!(fastest_without(std::iter::empty(), 0.0), None);
     }
 
     #[test]
