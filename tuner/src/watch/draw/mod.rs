@@ -39,8 +39,10 @@ pub fn draw(buffer: &mut Buffer, model: &WatchModel, look: Look, late_s: Option<
     let head = Part::text(head(model, width, look), 2, 0);
     let outcome = Part::text(outcome(model, width, look), 2, 1);
     let bottom = Part::text(vec![bottom(width, look, late_s)], 1, 4);
-    if area.width >= WIDE.0 && area.height >= WIDE.1 {
-        let inside = area.height - head.most - outcome.most - bottom.most;
+    let around = head.most.saturating_add(outcome.most).saturating_add(bottom.most);
+    // The words of a failure may be long.
+    if area.width >= WIDE.0 && area.height >= WIDE.1 && around <= area.height / 2 {
+        let inside = area.height - around;
         let [top, middle, end] = split(area, [head.most + outcome.most, inside, bottom.most]);
         stack(buffer, top, vec![head, outcome], look);
         let left = Rect { width: area.width * 11 / 20, ..middle };

@@ -62,6 +62,16 @@ fn a_wide_terminal_has_two_stacks() {
     assert!(line.contains("Best          22.00 GFLOP/s"), "side by side: {line}");
 }
 
+/// As that of a final run that failed with a long message.
+#[test]
+fn a_wide_terminal_shows_what_it_has_room_for_of_a_long_result() {
+    let mut model = WatchModel::new(&ended());
+    model.outcome.value = "failed ".repeat(1000);
+    for size in [(140, 24), (200, 60)] {
+        shows(&text(&screen(&model, size, COLOUR)), &["Result        failed", "q: quit"]);
+    }
+}
+
 #[test]
 fn a_small_terminal_has_the_result_the_time_and_the_trial_under_way() {
     let text = text(&screen(&WatchModel::new(&at_work()), (40, 10), COLOUR));
