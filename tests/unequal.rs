@@ -112,6 +112,15 @@ fn the_known_example_is_printed_and_written() {
     assert_eq!(json["methods"].as_array().unwrap().len(), 4);
 }
 
+/// A description may be of somebody else.
+#[test]
+fn the_names_of_a_description_do_not_control_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = file(folder.path(), "four.toml", &FOUR.replace("\"dell\"", "\"\\u001b[2Jdell\""));
+    let text = printed(&["weights", "--machine", &machine, "--ranks", "8"]);
+    assert!(text.contains("\u{fffd}[2Jdell") && !text.contains('\u{1b}'), "{text:?}");
+}
+
 #[test]
 fn impossible_weights_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -110,6 +110,18 @@ fn the_words_of_a_received_folder_do_not_control_the_terminal() {
 }
 
 #[test]
+fn the_name_of_a_landscape_does_not_control_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("l.toml");
+    let toml = "schema_version = 1\nname = \"\\u001b[2Jsmall\"\norigin = \"made up\"\ntable = \"t.csv\"\n\
+        value = { column = \"rate\", goal = \"maximize\" }\n[[dimension]]\nname = \"nb\"\nkind = \"ordered\"\n";
+    std::fs::write(&path, toml).unwrap();
+    std::fs::write(home.path().join("t.csv"), "nb,rate\n64,10\n128,20\n").unwrap();
+    let output = tune(["replay", path.to_str().unwrap(), "--seeds", "0", "--quiet"]);
+    assert!(out(&output).starts_with("\u{fffd}[2Jsmall: 2 points"), "{:?} {}", out(&output), err(&output));
+}
+
+#[test]
 fn a_batch_script_overwrites_nothing() {
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("thesis.tex");

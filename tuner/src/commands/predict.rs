@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use objectives::real::printable;
 use objectives::scenario::Choices;
 use space::machine::Machine;
 
@@ -30,7 +31,8 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         } else {
             MeasuredComparison::of(&machine, model, &choices, args.nb)?
         };
-        out.write_all(if args.json { comparison.json()? } else { comparison.text() }.as_bytes())?;
+        let text = if args.json { comparison.json()? } else { printable(&comparison.text()).into_owned() };
+        out.write_all(text.as_bytes())?;
         return Ok(exit::DONE);
     }
     let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
@@ -54,7 +56,9 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         replace_file(path, picture.as_bytes())?;
     }
     let prediction = PredictionText::new(&machine, model, &question, &answer);
-    out.write_all(if args.json { prediction.json()? } else { prediction.text() }.as_bytes())?;
+    // The description may be of somebody else.
+    let text = if args.json { prediction.json()? } else { printable(&prediction.text()).into_owned() };
+    out.write_all(text.as_bytes())?;
     if let Some(path) = args.plot.as_ref().filter(|_| !args.json) {
         writeln!(out, "picture in {}", path.display())?;
     }

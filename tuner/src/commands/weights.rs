@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use objectives::real::printable;
 use objectives::timeline::own::OwnModel;
 use objectives::weights::slem::SlemOptions;
 use objectives::weights::{
@@ -44,7 +45,8 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     let timeline = timeline.as_ref().map(|timeline| timeline as &dyn Fn(&Advice) -> f64);
     let comparison = MethodComparison { cluster: &cluster, request: &request, advices: &advices, timeline };
     let mut out = std::io::stdout().lock();
-    let text = if args.json { comparison.json()? } else { comparison.table() };
+    // The description may be of somebody else.
+    let text = if args.json { comparison.json()? } else { printable(&comparison.table()).into_owned() };
     out.write_all(text.as_bytes())?;
 
     let (_, chosen) = advices.iter().find(|(method, _)| *method == request.method).expect("all methods are there");
@@ -63,7 +65,8 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
         let hosts = hosts(&machine, &cluster, chosen, ranks as usize)?;
         write(args.hostfile.as_deref(), &|| Ok(hosts.clone()))?;
         if !args.json {
-            write!(out, "\n{ranks} equal ranks by {} weights:\n{hosts}", request.method.name())?;
+            let (method, hosts) = (request.method.name(), printable(&hosts));
+            write!(out, "\n{ranks} equal ranks by {method} weights:\n{hosts}")?;
         }
     }
     if !args.json && !wrote.is_empty() {

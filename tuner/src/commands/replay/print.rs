@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use objectives::real::printable;
 use serde::Serialize;
 
 use crate::cli::replay::ReplayArgs;
@@ -15,7 +16,8 @@ pub(super) fn print(args: &ReplayArgs, report: &impl Serialize, table: &str) -> 
     let mut out = std::io::stdout().lock();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(report)?)?,
-        false => out.write_all(table.as_bytes())?,
+        // The landscape may be of somebody else.
+        false => out.write_all(printable(table).as_bytes())?,
     }
     out.flush()?;
     Ok(exit::DONE)
