@@ -268,8 +268,7 @@ impl<C: Comm> RankRun<'_, C> {
 
         // [A | b]
         let start = self.start()?;
-        backend.load_kernels(&self.candidate.hpl)?;
-        backend.generate(&plan.layout, (grid.row, grid.col))?;
+        self.if_all_fit(self.generate(backend))?;
         let trace = Trace::new(if self.watch.wants_spans() { backend.threads() } else { 0 });
         let mut lu = self.lu(&trace, 0);
         // Before the timer starts; Netlib's program allocates its panels in the timed part.
@@ -315,6 +314,12 @@ impl<C: Comm> RankRun<'_, C> {
             device,
             x,
         })
+    }
+
+    /// Generates the local matrix. A device may lack memory there that it takes at its first use: no message is sent.
+    fn generate(&self, backend: &mut impl Backend) -> Result<(), Error> {
+        backend.load_kernels(&self.candidate.hpl)?;
+        backend.generate(&self.plan.layout, (self.grid.row, self.grid.col))
     }
 
     /// Barrier of all ranks; returns the time after it.

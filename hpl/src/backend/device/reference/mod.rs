@@ -33,12 +33,20 @@ pub(crate) struct Reference<'k> {
     kernels: &'k dyn Kernels,
     queues: RefCell<Queues<'k>>,
     without: Option<Wait>,
+    /// The wait of the host at which it lacks memory.
+    lacking: Option<Wait>,
 }
 
 impl<'k> Reference<'k> {
     /// A device with the kernels of the host.
     pub(crate) fn new(kernels: &'k dyn Kernels, order: ExecutionOrder) -> Self {
-        Self { kernels, queues: RefCell::new(Queues::new(order.seed)), without: order.without }
+        Self { kernels, queues: RefCell::new(Queues::new(order.seed)), without: order.without, lacking: None }
+    }
+
+    /// The same device, which lacks memory where the host waits for this.
+    #[cfg(test)]
+    pub(crate) fn lacking_memory_at(self, wait: Wait) -> Self {
+        Self { lacking: Some(wait), ..self }
     }
 
     /// Queues `work`.
@@ -59,6 +67,10 @@ impl<'k> Reference<'k> {
 
     /// Executes operations until `done`.
     fn execute_until(&self, done: impl Fn(&Queues<'k>) -> bool, wait: Wait) -> Result<(), DeviceError> {
+        if self.lacking == Some(wait) {
+            let reason = format!("no memory for {wait}");
+            return Err(DeviceError { device: "reference".to_owned(), reason, lacks_memory: true });
+        }
         let mut queues = self.queues.borrow_mut();
         while self.without != Some(wait) && !done(&queues) {
             if !queues.step() {

@@ -141,6 +141,41 @@ fn windows_pass_the_check() {
     }
 }
 
+/// Memory that a device takes at its first use, as its BLAS does: where one lacks it all ranks know that, and none is poisoned.
+#[test]
+fn memory_that_a_device_lacks_at_its_first_use_is_known_to_all_ranks() {
+    const WINDOWS: [Window; 1] = [Window { first: 1, steps: 2 }];
+    let mut candidate = candidate(100, 16, 2, 2, 1);
+    candidate.engine.device = DeviceChoice::Reference;
+    let candidate = &candidate;
+    let (whole, windows) = ([Wait::Finished, Wait::Generated], [Wait::Finished, Wait::SumsOnHost]);
+    for (wait, is_whole) in whole.map(|wait| (wait, true)).into_iter().chain(windows.map(|wait| (wait, false))) {
+        let rank = |comm: ThreadComm| {
+            let solve = |run: &RankRun<'_, ThreadComm>, team: &mut Team<'_>| {
+                let device = run.reference(ExecutionOrder { seed: 3, without: None });
+                let device = if run.comm.rank() == 1 { device.lacking_memory_at(wait) } else { device };
+                run.on_device(team, Ok(device), |device| {
+                    if is_whole { run.run(device).map(drop) } else { run.windows(device, &WINDOWS).map(drop) }
+                })
+            };
+            as_rank(candidate, &comm, &[], &Builtin::best(), &(), solve)
+        };
+        let outcomes: Vec<Result<(), Error>> = thread::scope(|scope| {
+            let ranks = threads::world(candidate.hpl.ranks(), false).into_iter();
+            let ranks: Vec<_> = ranks.map(|comm| scope.spawn(|| rank(comm))).collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        });
+        for (rank, outcome) in outcomes.iter().enumerate() {
+            let is_known = match outcome {
+                Err(Error::DeviceMemory(_)) => rank == 1,
+                Err(Error::DeviceMemoryElsewhere) => rank != 1,
+                _ => false,
+            };
+            assert!(is_known, "{wait}, whole {is_whole}, rank {rank}: {outcome:?}");
+        }
+    }
+}
+
 /// Small runs of all variants.
 fn small_runs() -> Vec<Known> {
     let by_host = GRIDS.into_iter().flat_map(|(p, q)| covering(60, 8, p, q)).map(known);

@@ -19,7 +19,7 @@ impl<C: Comm> RankRun<'_, C> {
         let mut lu = self.lu(&trace, largest);
         let mut report =
             WindowsReport { windows: Vec::new(), trsv_s: 0.0, generate_s: 0.0, check_s: 0.0, phases: Vec::new() };
-        backend.load_kernels(hpl)?;
+        self.if_all_fit(backend.load_kernels(hpl))?;
         for window in windows {
             let (begin, end) = (window.begin(hpl), window.first + window.steps);
             let start = self.start()?;
@@ -51,7 +51,7 @@ impl<C: Comm> RankRun<'_, C> {
     fn generate_trailing(&self, backend: &mut impl Backend, first: usize) -> Result<(), Error> {
         let (layout, grid) = (&self.plan.layout, self.grid);
         let from = layout.rows.block(first).start;
-        let mut sums = backend.generate_trailing(layout, (grid.row, grid.col), from)?;
+        let mut sums = self.if_all_fit(backend.generate_trailing(layout, (grid.row, grid.col), from))?;
         reduce::all(&grid.row_comm, &mut sums, |a, b| a + b)?;
         if layout.cols.owner(layout.n()) == grid.col {
             let b = layout.cols.local(layout.n());
