@@ -17,6 +17,12 @@ pub enum RunError {
     /// The kernels cannot be used.
     #[error(transparent)]
     Kernels(#[from] KernelError),
+    /// A survey of ranks whose matrices are on devices.
+    #[error(
+        "a survey measures the cores of the ranks and the links between them, not devices; take the device out of the \
+         engine parameters"
+    )]
+    SurveyOfDevices,
     /// The matrices of a survey, one on each rank, do not fit.
     #[error(
         "each of {ranks} ranks runs N={n} NB={nb} by itself: that needs {:.2} GiB, {:.2} GiB are available; lower N to \

@@ -31,6 +31,10 @@ impl Runner {
         repeats: usize,
         force: bool,
     ) -> Result<Vec<RankSurvey>, RunError> {
+        // Each rank works in a group of its own, whose first rank has the first device of its host.
+        if !candidate.engine.device.is_none() {
+            return Err(RunError::SurveyOfDevices);
+        }
         let candidate = self.accept(ranks, candidate, true)?;
         if !force {
             check_memory_each(&candidate.hpl, ranks.free_memory(candidate.hpl.ranks()).in_equal_parts())?;
@@ -43,8 +47,19 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
+    use space::{DeviceChoice, EngineParams, KernelChoice};
+
     use super::super::memory::{FreeMemory, check_memory};
     use super::*;
+
+    #[test]
+    fn devices_are_not_surveyed() {
+        let engine = EngineParams { device: DeviceChoice::Reference, ..EngineParams::default() };
+        let candidate = Candidate { hpl: HplParams::baseline(100, 1, 1), engine };
+        let runner = Runner::new(&KernelChoice::Builtin).unwrap();
+        let refused = runner.survey_on(&Ranks::threads(), &candidate, 1, false).unwrap_err();
+        assert!(matches!(refused, RunError::SurveyOfDevices), "{refused}");
+    }
 
     #[test]
     fn memory_for_a_run_of_each_rank_is_needed() {
@@ -52,7 +67,7 @@ mod tests {
         // The matrix of one run takes 0.8 GB, those of eight ranks 6.4 GB.
         let message = check_memory_each(&hpl, 5_000_000_000).unwrap_err().to_string();
         assert!(message.contains("each of 8 ranks runs N=10000") && message.contains("lower N to"), "{message}");
-        let one_run = Candidate { hpl, engine: space::EngineParams::default() };
+        let one_run = Candidate { hpl, engine: EngineParams::default() };
         assert!(
             check_memory(&one_run, &FreeMemory::OneProcess(5_000_000_000)).is_ok(),
             "one run of all ranks would fit"
