@@ -3,7 +3,8 @@
 //! All cores work at the same time, as in a run, each on its own small matrices: differences come from the core, its clock
 //! and other processes on it.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use space::stats::{MedianSpread, summary};
@@ -37,17 +38,33 @@ pub struct CoreRate {
     pub copy_bytes_per_s: f64,
 }
 
-/// Measures products on all cores for `time`, then copies.
+/// Measures products on all cores for `time`, then copies; without the cores for which the system refuses a thread, and all after the
+/// first of these.
 pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<CoreRate> {
-    let barrier = &Barrier::new(cores.len());
-    std::thread::scope(|scope| {
-        let start = |&core: &usize| scope.spawn(move || measure(kernels, core, time, barrier));
-        let running: Vec<_> = cores.iter().map(start).collect();
+    preflight_by(kernels, cores, time, |_| thread::Builder::new())
+}
+
+/// The same; `builder` makes the thread of the core with this index.
+fn preflight_by(
+    kernels: &dyn Kernels,
+    cores: &[usize],
+    time: Duration,
+    builder: impl Fn(usize) -> thread::Builder,
+) -> Vec<CoreRate> {
+    // A barrier for the threads that there are, known once the last one is started.
+    let barrier = &OnceLock::new();
+    thread::scope(|scope| {
+        let start = |(index, &core): (usize, &usize)| {
+            builder(index).spawn_scoped(scope, move || measure(kernels, core, time, barrier)).ok()
+        };
+        let running: Vec<_> = cores.iter().enumerate().map_while(start).collect();
+        barrier.get_or_init(|| Barrier::new(running.len()));
         running.into_iter().filter_map(|core| core.join().ok()).collect()
     })
 }
 
-fn measure(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &Barrier) -> CoreRate {
+fn measure(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &OnceLock<Barrier>) -> CoreRate {
+    let barrier = barrier.wait();
     let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
     let a = vec![0.5; ORDER * ORDER];
     let b = vec![0.25; ORDER * ORDER];
@@ -98,5 +115,20 @@ mod tests {
         let rates = preflight(&*kernels, &cores, Duration::from_millis(5));
         assert_eq!(rates.iter().map(|rate| rate.core).collect::<Vec<_>>(), cores);
         assert!(rates.iter().all(|rate| rate.bound && rate.rate_gflops > 0.0 && rate.copy_bytes_per_s > 0.0));
+    }
+
+    /// As it does where a group has as many processes as it may have.
+    #[test]
+    fn cores_without_a_thread_are_left_out() {
+        let cores = [host::facts().cores_allowed[0]; 3];
+        let kernels = load(&KernelChoice::Builtin).unwrap();
+        for started in [2, 0] {
+            // No system has room for this stack.
+            let builder = |index| {
+                let builder = thread::Builder::new();
+                if index < started { builder } else { builder.stack_size(1 << 60) }
+            };
+            assert_eq!(preflight_by(&*kernels, &cores, Duration::ZERO, builder).len(), started);
+        }
     }
 }

@@ -29,7 +29,21 @@ pub fn seen(cores: &[usize], time: Duration) -> Option<(String, Vec<String>)> {
     // The built-in kernels never fail to load, and no library can crash here.
     let kernels = kernels::load(&KernelChoice::Builtin).ok()?;
     let measured = preflight(&*kernels, cores, time);
-    Some((sentence(&measured), warnings(&measured)))
+    if measured.is_empty() {
+        return None;
+    }
+    let refused = refused(measured.len(), cores.len());
+    Some((sentence(&measured), refused.into_iter().chain(warnings(&measured)).collect()))
+}
+
+/// What is wrong where `measured` of `all` cores have got a thread.
+fn refused(measured: usize, all: usize) -> Option<String> {
+    (measured < all).then(|| {
+        format!(
+            "only {measured} of {all} cores were looked at, as the system refuses more threads: raise its limit \
+             (ulimit -u, pids.max of the control group)"
+        )
+    })
 }
 
 /// DGEMM of all cores at once by the built-in kernels in GFLOP/s, measured for this time.
@@ -119,6 +133,12 @@ mod tests {
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].starts_with("core 2: 40.0 GFLOP/s, 20 % slower"), "{warnings:?}");
         assert!(warnings[1].starts_with("core 4: threads cannot be bound"), "{warnings:?}");
+    }
+
+    #[test]
+    fn cores_that_get_no_thread_are_counted() {
+        assert_eq!(refused(4, 4), None);
+        assert!(refused(3, 4).unwrap().starts_with("only 3 of 4 cores were looked at"));
     }
 
     #[test]
