@@ -18,6 +18,8 @@ pub(super) const HEAD: usize = 4;
 pub(crate) struct PivotCandidate {
     pub(super) words: Vec<f64>,
     jb: usize,
+    /// Memory of messages, used again once their receivers have read them.
+    sent: Vec<Arc<Buffer>>,
 }
 
 impl PivotCandidate {
@@ -25,7 +27,7 @@ impl PivotCandidate {
     pub(super) fn none(jb: usize) -> Self {
         let mut words = vec![0.0; HEAD + 2 * jb];
         words[0] = -1.0;
-        Self { words, jb }
+        Self { words, jb, sent: Vec::new() }
     }
 
     pub(super) fn row(&self) -> &[f64] {
@@ -39,6 +41,18 @@ impl PivotCandidate {
     /// Length of a message with or without the current row.
     pub(super) fn len(&self, with_current: bool) -> usize {
         HEAD + if with_current { 2 * self.jb } else { self.jb }
+    }
+
+    /// A message with the first `len` words.
+    fn message(&mut self, len: usize) -> Arc<Buffer> {
+        let free = self.sent.iter_mut().position(|buffer| Arc::get_mut(buffer).is_some());
+        let at = free.unwrap_or(self.sent.len());
+        if free.is_none() {
+            self.sent.push(Arc::new(Buffer::of(self.words.len())));
+        }
+        let buffer = Arc::get_mut(&mut self.sent[at]).expect("new, or nobody reads it");
+        buffer[..len].copy_from_slice(&self.words[..len]);
+        Arc::clone(&self.sent[at])
     }
 
     /// Takes the candidate of `other` if it is better, and the current row if `other` contains it. NaN is better than any
@@ -58,9 +72,9 @@ pub(super) fn agree<C: Comm>(column: &C, root: usize, best: &mut PivotCandidate)
     let size = column.size();
     let me = position(column.rank(), root, size);
     let half = power_of_two(size);
-    let send = |to: usize, best: &PivotCandidate, with_current: bool| {
+    let send = |to: usize, best: &mut PivotCandidate, with_current: bool| {
         let len = best.len(with_current);
-        column.isend(rank_at(to, root, size), tag::PIVOT, Arc::new(Buffer::from(&best.words[..len])), 0..len)
+        column.isend(rank_at(to, root, size), tag::PIVOT, best.message(len), 0..len)
     };
     let receive = |from: usize, len: usize| -> Result<Msg, PeerGone> {
         column.irecv(rank_at(from, root, size), tag::PIVOT, len).wait()
@@ -87,4 +101,35 @@ pub(super) fn agree<C: Comm>(column: &C, root: usize, best: &mut PivotCandidate)
         send(me + half, best, true).wait()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::threads;
+
+    /// A rank is ahead of another one by less than two columns.
+    #[test]
+    fn messages_use_the_memory_of_earlier_ones() {
+        const SIZE: usize = 5;
+        std::thread::scope(|scope| {
+            for comm in threads::world(SIZE, false) {
+                scope.spawn(move || {
+                    let (rank, mut best) = (comm.rank(), PivotCandidate::none(2));
+                    for column in 0..200 {
+                        let (value, largest) = (((rank + column) % SIZE) as f64, (2 * SIZE - 1 - column % SIZE) % SIZE);
+                        best.words.copy_from_slice(&[value, 0.0, 0.0, rank as f64, value, value, 7.0, column as f64]);
+                        if rank > 0 {
+                            best.words[HEAD + 2..].fill(0.0);
+                        }
+                        agree(&comm, 0, &mut best).unwrap();
+                        assert_eq!((best.words[3], best.row()), (largest as f64, &[4.0; 2][..]));
+                        assert_eq!(best.current(), [7.0, column as f64]);
+                    }
+                    // Three messages of a column, and those of the column before.
+                    assert!(best.sent.len() <= 6, "{}", best.sent.len());
+                });
+            }
+        });
+    }
 }
