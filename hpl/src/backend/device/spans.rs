@@ -47,9 +47,13 @@ impl<D: Device> StreamSpans<D> {
     /// What has been queued since the last call and is complete, if the clock runs.
     pub(super) fn take(&mut self, device: &D) -> Vec<StreamSpan> {
         let (work, Some((start, zero))) = (std::mem::take(self.work.get_mut()), &self.start) else { return Vec::new() };
-        let at = |mark: &D::Mark| Some(*start + Duration::try_from_secs_f64(device.seconds(zero, mark)?).ok()?);
+        let between =
+            |from: &D::Mark, to: &D::Mark| Duration::try_from_secs_f64(device.seconds(from, to)?.max(0.0)).ok();
         let span = |((stream, phase, panel, part), [from, to]): (StreamWork, [D::Mark; 2])| {
-            Some(StreamSpan { stream: stream as usize, panel, phase, part, times: (at(&from)?, at(&to)?) })
+            // The time since the start has seven digits: milliseconds after some hours.
+            let begun = *start + between(zero, &from)?;
+            let times = (begun, begun + between(&from, &to)?);
+            Some(StreamSpan { stream: stream as usize, panel, phase, part, times })
         };
         work.into_iter().filter_map(span).collect()
     }
