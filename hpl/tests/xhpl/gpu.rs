@@ -314,6 +314,9 @@ fn messages_name_the_way_out() {
     let emulated = [("CUBLAS_EMULATE_DOUBLE_PRECISION", "1")];
     let words = ["CUBLAS_EMULATE_DOUBLE_PRECISION=1 lets cuBLAS emulate double precision", "unset it"];
     refuses(&on_gpu(&folder, &libraries(CUDA), cuda, &emulated), 2, &words);
+    fs::write(folder.path().join("cuda.toml"), "device = \"cuda\"\n").unwrap();
+    let reference = ["--reference", "HPL.dat", "--reference-params", "cuda.toml"];
+    refuses(&on_gpu(&folder, &libraries(CUDA), &reference, &emulated), 2, &words);
     refuses(&on_gpu(&folder, folder.path(), &["--device", "cuda", "--survey", "1"], &[]), 2, &["--survey"]);
 }
 

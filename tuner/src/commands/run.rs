@@ -41,6 +41,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         let hpl = single_run(reference)?;
         let engine = read_reference(args, hpl.ranks(), &candidate.engine.kernels)?;
         let reference = Candidate { hpl, engine };
+        refuse_emulation(reference.engine.device, std::env::vars_os()).map_err(bad_input)?;
         return compare(args, &candidate, &reference, &options);
     }
     let result = run_candidate(&candidate, &options).map_err(broken)?;

@@ -201,6 +201,9 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
         sample::check(windows, &candidates)?;
     }
     let reference = args.pair.read(&candidates, &engine, ranks)?;
+    if let Some(reference) = &reference {
+        program::refuse_emulation(reference.engine.device, std::env::vars_os())?;
+    }
     result_file::check(args.result.as_deref())?;
     let runner = Runner::new(engine.kernels())?;
     if let Some(repeats) = args.survey {
