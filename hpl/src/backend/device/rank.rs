@@ -91,7 +91,9 @@ impl<'r, 't, D: Device> OnDevice<'r, 't, D> {
         let l_in_matrix = one_row && layout.cols.procs() == 1 && params.fact_blocks > 0;
         let inverses = l_in_matrix.then(|| L1Inverses::new(&device, nb, cols, params.depth)).transpose()?;
         let on_device = one_row && params.fact_blocks > 0;
-        let fact = on_device.then(|| DeviceFact::new(&device, (rows, nb), params.fact_blocks, inverses)).transpose()?;
+        // A block has a row at least.
+        let blocks = params.fact_blocks.min(rows.max(1));
+        let fact = on_device.then(|| DeviceFact::new(&device, (rows, nb), blocks, inverses)).transpose()?;
         // L of a panel that stays where it is factored needs no other place.
         let (ls, staged) = if l_in_matrix { (0, 0) } else { (LS, rows * nb) };
         let free_l = (0..ls).map(|_| LMemory::new(&device, rows, nb)).collect::<Result<_, _>>()?;

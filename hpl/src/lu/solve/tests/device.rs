@@ -110,6 +110,15 @@ fn panels_factored_by_the_device_are_those_of_the_host() {
     }
 }
 
+/// There is no memory for what so many blocks would send each other.
+#[test]
+fn blocks_are_no_more_than_a_panel_has_rows() {
+    let mut candidate = candidate(40, 8, 1, 1, 1);
+    (candidate.engine.device, candidate.engine.fact_blocks) = (DeviceChoice::Reference, Some(usize::MAX));
+    let report = run_by(&candidate, ExecutionOrder { seed: 1, without: None }).remove(0).unwrap();
+    assert!(report.residual.unwrap().scaled < 16.0);
+}
+
 /// With P > 1 the threads of the host factor the panels.
 #[test]
 fn blocks_of_a_panel_have_no_effect_with_several_process_rows() {
