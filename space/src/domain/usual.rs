@@ -48,7 +48,9 @@ impl Expert {
                 return Err(format!("{cores} cores are not a whole number of caches with {sharing} cores each"));
             }
             (None, None) if !fills_all(spec, sharing) => {
-                return Err(format!("ranks of {sharing} threads do not have all cores of the nodes, which are {cores}"));
+                return Err(format!(
+                    "ranks of {sharing} threads do not have all cores of the nodes, which are {cores}"
+                ));
             }
             (None, None) => (cores / sharing, sharing),
             _ => {
