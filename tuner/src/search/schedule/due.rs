@@ -83,11 +83,16 @@ impl<R: Finished> View<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use space::dims::Point;
+
     use super::super::Setup;
-    use super::super::tests::{look, session};
+    use super::super::tests::{look, predictor, session};
     use super::*;
     use crate::record::Row;
+    use crate::record::arbitrary::row_of;
+    use crate::search::cost::model_s;
     use crate::search::history::{Trial, TrialResult};
+    use crate::search::strategy::{Ctx, Proposal, Strategy};
 
     /// What is due after the rows of a search, final runs that failed at these N and `more`.
     fn due(failed: &[usize], more: &[Row]) -> Option<PlannedTrial> {
@@ -203,6 +208,39 @@ mod tests {
         };
         assert_eq!(next_s(0.7), Some(0.7));
         assert!(next_s(1e3).is_some_and(|other_s| other_s < 30.0));
+    }
+
+    /// Proposes the first of two points, and where that takes longer than the time left by the model, the other.
+    struct FirstThatFits([Point; 2]);
+
+    impl Strategy for FirstThatFits {
+        fn name(&self) -> &'static str {
+            "first that fits"
+        }
+
+        fn ask(&self, ctx: &Ctx<'_>) -> Option<Proposal> {
+            let [first, other] = &self.0;
+            let point = if ctx.prior.cost_s(first) <= ctx.budget_left_s { first } else { other }.clone();
+            Some(Proposal { point, repeat_of: None, reference: None, why: String::new(), predicted: None })
+        }
+    }
+
+    #[test]
+    fn a_proposal_whose_own_runs_took_longer_than_the_time_left_does_not_end_the_search() {
+        let [dear, cheap] = look(&[], 0.0, |view| {
+            let points = view.setup.domain.points().iter();
+            let by_cost = |a: &&Point, b: &&Point| view.prior.cost_s(a).total_cmp(&view.prior.cost_s(b));
+            [points.clone().max_by(by_cost), points.min_by(by_cost)].map(|point| point.unwrap().clone())
+        });
+        let mut rows: Vec<Row> = session(|_| Some(20.0)).into_iter().map(|(_, row)| row).take(3).collect();
+        let [slow, quick] = look(&[], 0.0, |view| [&dear, &cheap].map(|point| view.setup.domain.candidate(point)));
+        rows.push(Row { wall_s: 2.0 * model_s(&predictor(), &slow, Extent::Whole), ..row_of(3, &slow) });
+        let next = look(&rows, 0.0, |view| {
+            let left_s = view.rounds_reserve_s() + 1.5 * view.prior.cost_s(&dear);
+            let strategy = FirstThatFits([dear.clone(), cheap.clone()]);
+            View { setup: Setup { strategy: &strategy, ..view.setup }, left_s, ..*view }.next()
+        });
+        assert_eq!(next.map(|plan| plan.candidate), Some(quick));
     }
 
     #[test]

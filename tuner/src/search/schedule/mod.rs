@@ -25,10 +25,10 @@ use crate::record::left::GainLeft;
 use crate::record::{Finished, Identity, Objective, PlannedTrial, Reference, Row, limited_power_w};
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
-use crate::search::history::{History, Trial, TrialResult};
+use crate::search::history::{History, NO_CHANCE, Trial, TrialResult};
 use crate::search::rounds;
 use crate::search::strategy::left::{self, Next};
-use crate::search::strategy::{Ctx, Prior, Strategy, bayes, design, lead};
+use crate::search::strategy::{Ctx, Prior, Proposal, Strategy, bayes, design, lead};
 
 /// Times that a baseline which does not pass is tried.
 const BASELINE_TRIES: usize = 2;
@@ -119,20 +119,12 @@ impl<R: Finished> View<'_, R> {
             return self.fits(plan.expected_s).then_some(plan);
         }
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
-        let fits = |plan: &PlannedTrial| self.fits(plan.expected_s + kept_s);
-        // Where no time is left for a pair, there may be some for its candidate alone.
-        let alone = |plan: PlannedTrial| match plan.reference {
-            Some(_) if !fits(&plan) => {
-                let expected_s = self.cost.of(&plan.candidate, plan.extent);
-                PlannedTrial { reference: None, expected_s, ..plan }
-            }
-            _ => plan,
-        };
+        let fitting = |plan: PlannedTrial| self.fitting(plan, kept_s);
         // What does not fit any more leaves its time to others.
-        let interrupted = self.interrupted.cloned().map(alone).filter(fits);
+        let interrupted = self.interrupted.cloned().and_then(fitting);
         interrupted
-            .or_else(|| self.expert().filter(fits))
-            .or_else(|| self.proposed(kept_s).map(alone).filter(fits))
+            .or_else(|| self.expert().and_then(fitting))
+            .or_else(|| self.proposed(kept_s))
             .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))
     }
 
@@ -145,17 +137,31 @@ impl<R: Finished> View<'_, R> {
         self.fits(plan.expected_s + self.rounds_reserve_s()).then_some(plan)
     }
 
-    /// What the search proposes, with `kept_s` seconds to keep for what follows it; `None` at its end, which does not come before that of the
-    /// design.
+    /// `plan` where it fits with `kept_s` seconds to keep for what follows; where no time is left for a pair, there may be some for its candidate
+    /// alone.
+    fn fitting(&self, plan: PlannedTrial, kept_s: f64) -> Option<PlannedTrial> {
+        let fits = |plan: &PlannedTrial| self.fits(plan.expected_s + kept_s);
+        if fits(&plan) {
+            return Some(plan);
+        }
+        plan.reference.as_ref()?;
+        let expected_s = self.cost.of(&plan.candidate, plan.extent);
+        Some(PlannedTrial { reference: None, expected_s, ..plan }).filter(fits)
+    }
+
+    /// What the search proposes and fits with `kept_s` seconds to keep for what follows it; `None` at its end, which does not come before that of
+    /// the design.
     fn proposed(&self, kept_s: f64) -> Option<PlannedTrial> {
-        if let Some(plan) = self.design().filter(|plan| self.fits(plan.expected_s + kept_s)) {
+        if let Some(plan) = self.design().and_then(|plan| self.fitting(plan, kept_s)) {
             return Some(plan);
         }
         match self.setup.until_gain.map_or(Next::Search, |gain| left::next(&self.ctx(), gain)) {
             Next::Search => self.explore(kept_s),
             Next::Again(leader) => {
                 let leader = self.setup.domain.candidate(&leader);
-                Some(self.again(&leader, Identity::RACE, "the best so far again: its rate may be too high by chance"))
+                let why = "the best so far again: its rate may be too high by chance";
+                let again = self.fitting(self.again(&leader, Identity::RACE, why), kept_s);
+                again.or_else(|| self.explore(kept_s))
             }
             Next::End => None,
         }
@@ -291,12 +297,26 @@ impl<R: Finished> View<'_, R> {
         Some(self.plan(self.setup.domain.candidate(&point), Identity::DESIGN, why))
     }
 
-    /// What the strategy proposes: a new point, or one again.
+    /// What the strategy proposes and fits with `kept_s` seconds to keep: a new point, or one again. It knows what points take by the model, of
+    /// some less than their own runs did: where one of these does not fit, it is asked for one that takes less.
     fn explore(&self, kept_s: f64) -> Option<PlannedTrial> {
         // In the model's seconds, which the prior's costs are.
         let model_s = |wall_s: f64| wall_s / self.cost.usual_ratio(self.setup.extent);
-        let (budget_left_s, budget_total_s) = (model_s(self.left_s - kept_s), model_s(self.total_s));
-        let proposal = self.setup.strategy.ask(&Ctx { budget_left_s, budget_total_s, ..self.ctx() })?;
+        let (mut budget_left_s, budget_total_s) = (model_s(self.left_s - kept_s), model_s(self.total_s));
+        for _ in 0..NO_CHANCE {
+            let proposal = self.setup.strategy.ask(&Ctx { budget_left_s, budget_total_s, ..self.ctx() })?;
+            let proposed_s = self.prior.cost_s(&proposal.point);
+            let fits_by_model = proposed_s <= budget_left_s;
+            let fitting = self.fitting(self.of_proposal(proposal), kept_s);
+            if fitting.is_some() || !fits_by_model {
+                return fitting;
+            }
+            budget_left_s = proposed_s.next_down();
+        }
+        None
+    }
+
+    fn of_proposal(&self, proposal: Proposal) -> PlannedTrial {
         let mut plan =
             self.plan(self.setup.domain.candidate(&proposal.point), self.setup.strategy.name(), &proposal.why);
         plan.repeat_of = proposal.repeat_of;
@@ -304,7 +324,7 @@ impl<R: Finished> View<'_, R> {
         if let Some(reference) = proposal.reference {
             self.pair_with(&mut plan, self.setup.domain.candidate(&reference));
         }
-        Some(plan)
+        plan
     }
 
     /// Lets `plan` measure its candidate in turn with `reference`, which has passed, where these two can be.

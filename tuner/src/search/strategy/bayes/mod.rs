@@ -46,7 +46,7 @@ impl Strategy for Bayes {
         let known = surrogate.contenders(first_passes(ctx));
         let tried: Vec<&Point> = known.iter().map(|(point, _)| *point).collect();
         let unsteady = unsteady(ctx);
-        if let Some(at) = anchor(ctx, &surrogate, &tried, &unsteady) {
+        if let Some(at) = surrogate.suspect().and_then(|since| anchor(ctx, &surrogate, since, &tried, &unsteady)) {
             return Some(Proposal {
                 point: tried[at].clone(),
                 repeat_of: Some(known[at].1),
@@ -79,8 +79,7 @@ impl Strategy for Bayes {
             log_gain + feasible[i].1 - thrift * log_cost(i)
         };
         // What takes longer than the time left waits as long as something else does not.
-        let fits = |i: usize| ctx.prior.cost_s(points[i]) <= ctx.budget_left_s;
-        let values = (0..points.len()).map(|i| (i, (fits(i), !feasible[i].0), value(i)));
+        let values = (0..points.len()).map(|i| (i, (fits(ctx, points[i]), !feasible[i].0), value(i)));
         // Where all points were run, no run may be worth its time.
         let worth = values.filter(|(.., value)| *value > f64::NEG_INFINITY);
         let (best, ..) = worth.max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2)))?;
@@ -94,16 +93,28 @@ impl Strategy for Bayes {
     }
 }
 
-/// What to run again where the machine's speed seems to have changed: the best of the points that were run before the change,
-/// unless one of them was run since.
-fn anchor(ctx: &Ctx<'_>, surrogate: &Surrogate<'_>, tried: &[&Point], unsteady: &HashSet<&Point>) -> Option<usize> {
-    let (before, after) = ctx.history.trials.split_at(surrogate.suspect()?);
+/// Whether a run of `point` fits the time left, by the model.
+fn fits(ctx: &Ctx<'_>, point: &Point) -> bool {
+    ctx.prior.cost_s(point) <= ctx.budget_left_s
+}
+
+/// What to run again where the machine's speed seems to have changed, `since` that trial: the best of the points that were run before the change
+/// and fit the time left, unless one that was run before it was run since.
+fn anchor(
+    ctx: &Ctx<'_>,
+    surrogate: &Surrogate<'_>,
+    since: usize,
+    tried: &[&Point],
+    unsteady: &HashSet<&Point>,
+) -> Option<usize> {
+    let (before, after) = ctx.history.trials.split_at(since);
     let before: HashSet<&Point> = before.iter().map(|trial| &trial.point).collect();
     if after.iter().any(|trial| before.contains(&trial.point)) {
         return None;
     }
     let means = surrogate.predict(tried);
-    let old = (0..tried.len()).filter(|&i| before.contains(tried[i]) && !unsteady.contains(tried[i]));
+    let is_old = |point: &Point| before.contains(point) && !unsteady.contains(point);
+    let old = (0..tried.len()).filter(|&i| is_old(tried[i]) && fits(ctx, tried[i]));
     old.max_by(|&a, &b| means[a].mean.total_cmp(&means[b].mean))
 }
 

@@ -220,18 +220,22 @@ fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
     assert_eq!(expected(Some(80.0)), expected(None));
 }
 
+/// Each level is faster than the one below it, and takes ten times as long.
+struct Dear;
+
+impl Prior for Dear {
+    fn log_rate(&self, point: &Point) -> f64 {
+        f64::from(point.0[0])
+    }
+
+    fn cost_s(&self, point: &Point) -> f64 {
+        10.0_f64.powi(i32::from(point.0[0]))
+    }
+}
+
 /// The search would end with a proposal that does not fit, however much time others have.
 #[test]
 fn what_takes_longer_than_the_time_left_waits() {
-    struct Dear;
-    impl Prior for Dear {
-        fn log_rate(&self, point: &Point) -> f64 {
-            f64::from(point.0[0])
-        }
-        fn cost_s(&self, point: &Point) -> f64 {
-            10.0_f64.powi(i32::from(point.0[0]))
-        }
-    }
     let space = Listed::product(vec![ordered("nb", &[5.0, 6.0, 7.0])], |_| true);
     let history = History::default();
     let asked = |budget_left_s| {
@@ -239,6 +243,20 @@ fn what_takes_longer_than_the_time_left_waits() {
         Bayes.ask(&ctx).unwrap().point.0[0]
     };
     assert_eq!([1e4, 40.0, 0.5].map(asked), [2, 1, 2]);
+}
+
+#[test]
+fn what_is_run_again_for_a_change_of_speed_fits_the_time_left() {
+    let space = Listed::product(vec![ordered("nb", &[5.0, 6.0, 7.0])], |_| true);
+    let runs = [50.0, 60.0, 70.0].map(TrialResult::Rate).into_iter().enumerate();
+    let trials = runs.map(|(number, rate)| trial(number, &space.points()[number], rate)).collect();
+    let history = History { trials, ..History::default() };
+    let again = |budget_left_s| {
+        let ctx = Ctx { prior: &Dear, budget_left_s, budget_total_s: 1e6, ..ctx(&space, &history) };
+        let tried: Vec<&Point> = space.points().iter().collect();
+        anchor(&ctx, &posterior(&ctx), 2, &tried, &HashSet::new())
+    };
+    assert_eq!([1e4, 5.0, 0.5].map(again), [Some(1), Some(0), None]);
 }
 
 /// Two points lead by little in a small space where all were run: one of them is run again.
