@@ -109,7 +109,7 @@ pub fn play(
             },
             prior: prior.as_ref(),
             rows: &playing.rows,
-            interrupted: None,
+            interrupted: &[],
             history: &History::from_rows(&playing.rows, &playing.places, Objective::Gflops),
             cost: &CostEstimate::new(&playing.rows, &predictor),
             lead_of_search: playing.session.lead_of_search,

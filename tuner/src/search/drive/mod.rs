@@ -132,7 +132,7 @@ impl Drive<'_> {
     /// what stays of a trial does not keep their pages.
     fn consider<T: Send>(&self, ask: impl FnOnce(&View<'_, ShortRow>) -> T + Send) -> T {
         let rows = self.runner.store.rows();
-        let interrupted = self.runner.store.interrupted().iter().find(|plan| plan.is_of_search());
+        let interrupted = self.runner.store.interrupted();
         let lead_of_search = self.runner.store.session().lead_of_search;
         let (setup, known, prior, predictor) = (self.setup, &self.known, &*self.model.prior, &self.model.predictor);
         let (left_s, total_s) = (self.runner.budget.left_s(), self.runner.budget.total_s());

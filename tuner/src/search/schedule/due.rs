@@ -96,10 +96,11 @@ mod tests {
 
     /// What is due after the rows of a search, final runs that failed at these N and `more`.
     fn due(failed: &[usize], more: &[Row]) -> Option<PlannedTrial> {
-        due_after(failed, more, false)
+        due_after(failed, more, None)
     }
 
-    fn due_after(failed: &[usize], more: &[Row], is_resumed: bool) -> Option<PlannedTrial> {
+    /// The same; with trials that were interrupted where the session was resumed.
+    fn due_after(failed: &[usize], more: &[Row], resumed: Option<&[PlannedTrial]>) -> Option<PlannedTrial> {
         let done = session(|c| Some(20.0 + if c.hpl.nb == 128 { 0.0 } else { 1.0 }));
         let search = done.iter().filter(|(plan, _)| plan.strategy != Identity::FINAL);
         let mut rows: Vec<Row> = search.map(|(_, row)| row.clone()).collect();
@@ -110,9 +111,11 @@ mod tests {
             rows.push(Row { trial, passed: false, outcome, rate_gflops: None, n: n + larger, ..final_run.clone() });
         }
         rows.extend_from_slice(more);
-        let earlier_rows = if is_resumed { rows.len() } else { 0 };
-        look(&rows, 1e5, |view| View { setup: Setup { earlier_rows, ..view.setup }, ..*view }.due(n..=2 * n))
-            .map(|due| due.plan)
+        let earlier_rows = if resumed.is_some() { rows.len() } else { 0 };
+        look(&rows, 1e5, |view| {
+            let setup = Setup { earlier_rows, ..view.setup };
+            View { setup, interrupted: resumed.unwrap_or_default(), ..*view }.due(n..=2 * n).map(|due| due.plan)
+        })
     }
 
     #[test]
@@ -172,9 +175,17 @@ mod tests {
     /// Memory, a node or a program may have been mended between the two sittings.
     #[test]
     fn final_runs_that_failed_before_a_resume_are_made_again() {
-        let [first, again] = [false, true]
-            .map(|is_resumed| due_after(if is_resumed { &[512, 0, 0] } else { &[512] }, &[], is_resumed).unwrap());
+        let first = due(&[512], &[]).unwrap();
+        let again = due_after(&[512, 0, 0], &[], Some(&[])).unwrap();
         assert_eq!((again.strategy.as_str(), &again.candidate), (Identity::FINAL, &first.candidate));
+    }
+
+    /// It was the best again that was run.
+    #[test]
+    fn a_final_run_that_was_interrupted_after_others_had_failed_is_made_on_resume() {
+        let second = PlannedTrial { trial: Some(99), ..due(&[512, 0], &[]).unwrap() };
+        let on_resume = due_after(&[512, 0], &[], Some(std::slice::from_ref(&second))).unwrap();
+        assert_eq!((on_resume.trial, on_resume.candidate), (second.trial, second.candidate));
     }
 
     /// What failed before a session was resumed may be mended: the default is tried again, and then the search goes on.
@@ -203,7 +214,7 @@ mod tests {
         let next_s = |expected_s: f64| {
             look(&rows, 30.0, |view| {
                 let plan = PlannedTrial { expected_s, ..view.next().unwrap() };
-                View { interrupted: Some(&plan), ..*view }.next().map(|next| next.expected_s)
+                View { interrupted: std::slice::from_ref(&plan), ..*view }.next().map(|next| next.expected_s)
             })
         };
         assert_eq!(next_s(0.7), Some(0.7));

@@ -95,8 +95,8 @@ pub struct View<'a, R = Row> {
     pub rows: &'a [R],
     /// The same as strategies see it.
     pub history: &'a History,
-    /// A proposal of the search that was interrupted: it comes before any other.
-    pub interrupted: Option<&'a PlannedTrial>,
+    /// Trials that were interrupted: a proposal of the search among them comes before any other.
+    pub interrupted: &'a [PlannedTrial],
     /// What runs cost, by what they really took.
     pub cost: &'a CostEstimate<'a>,
     /// How far the search has found its best to be ahead of the baseline, once it is chosen.
@@ -121,8 +121,10 @@ impl<R: Finished> View<'_, R> {
         let kept_s = self.promotions_reserve_s() + self.rounds_reserve_s();
         let fitting = |plan: PlannedTrial| self.fitting(plan, kept_s);
         // What does not fit any more leaves its time to others.
-        let interrupted = self.interrupted.cloned().and_then(fitting);
+        let interrupted = self.interrupted.iter().find(|plan| plan.is_of_search());
         interrupted
+            .cloned()
+            .and_then(fitting)
             .or_else(|| self.expert().and_then(fitting))
             .or_else(|| self.proposed(kept_s))
             .or_else(|| self.promote().filter(|plan| self.fits(plan.expected_s + self.rounds_reserve_s())))

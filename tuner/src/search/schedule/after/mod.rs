@@ -28,7 +28,7 @@ const SPARE: usize = 24;
 
 impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None` when it has been run, or nothing has passed. A failed final run is tried once
-    /// more, then that of the second best, and again after a resume. Where the budget has room for one run alone, it is the best by the model. Where the baseline is
+    /// more, then that of the second best, and again after a resume, which begins with the one that was interrupted. Where the budget has room for one run alone, it is the best by the model. Where the baseline is
     /// the best after all, only windows have seen it, and no further round fits or is of use, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
         let is_final = |row: &&R| row.strategy() == Identity::FINAL;
@@ -47,6 +47,14 @@ impl<R: Finished> View<'_, R> {
         if failed().count() > FINALS_OF_BEST {
             return None;
         }
+        // Before the first of them has ended, the search may go on, and choose another one.
+        if self.rows.iter().any(|row| is_final(&row))
+            && failed().next().is_none()
+            && let Some(PlannedTrial { trial, candidate, why, .. }) = self.interrupted_final()
+        {
+            let candidate = candidate.at_n(self.setup.domain.spec().n);
+            return Some(PlannedTrial { trial: *trial, ..self.whole(candidate, why) });
+        }
         if failed().count() == FINALS_OF_BEST {
             let tried: Vec<Candidate> = failed().map(at_n).collect();
             let mut others = self.leaders(FINALS_OF_BEST + 1).into_iter().map(|(candidate, _)| candidate);
@@ -57,6 +65,10 @@ impl<R: Finished> View<'_, R> {
         let chosen = self.rows.iter().find(is_final).map(at_n).or_else(|| self.chosen());
         let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.setup.domain, self.prior));
         Some(self.whole(chosen.or_else(unseen)?, "the verified final run"))
+    }
+
+    fn interrupted_final(&self) -> Option<&PlannedTrial> {
+        self.interrupted.iter().find(|plan| plan.strategy == Identity::FINAL)
     }
 
     /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks or that of the search,

@@ -79,7 +79,7 @@ fn ask_where<T>(pairs: bool, rows: &[Row], extent: Extent, left_s: f64, what: im
         },
         prior: &NoPrior,
         rows,
-        interrupted: None,
+        interrupted: &[],
         history: &History::from_rows(rows, domain, Objective::Gflops),
         cost: &CostEstimate::new(rows, &predictor),
         lead_of_search: None,
