@@ -75,12 +75,13 @@ impl Drive<'_> {
             if due.plan.strategy == Identity::FINAL {
                 self.runner.progress.phase("final run");
             }
+            let (due, left_s) = self.final_now(&due.plan).unwrap_or((due, left_s));
             // The memory of the machine is the run's.
             give_back_freed_memory();
             // A slow candidate may take little power.
             let rival =
                 self.setup.objective.is_rate().then(|| Rival::of(&due.plan, self.runner.store, self.runner.runs));
-            let due = due.after_s(left_s - self.runner.budget.left_s());
+            let due = due.after_s(left_s - self.runner.budget.left_s(), left_s);
             if !self.runner.together(&[due], rival.flatten().as_ref(), &self.model.predictor)? {
                 return Ok(SessionEnd::Interrupted);
             }
@@ -115,6 +116,14 @@ impl Drive<'_> {
             let lead = view.is_choice(&due.plan).then(|| view.lead_of(&due.plan.candidate));
             Some(Next { due, lead, left_s: view.left_s })
         })
+    }
+
+    /// A final run as it is due now, with the seconds left.
+    fn final_now(&self, plan: &PlannedTrial) -> Option<(Due, f64)> {
+        if plan.strategy != Identity::FINAL {
+            return None;
+        }
+        self.consider(|view| Some((view.final_now(plan.clone(), self.final_n.clone())?, view.left_s)))
     }
 
     /// Keeps and shows what the search leaves, before the first run that follows it.

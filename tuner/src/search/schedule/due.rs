@@ -23,11 +23,12 @@ pub struct Due {
 }
 
 impl Due {
-    /// The same when it starts so many seconds after it was planned: a final run is ended at the same time, as that is the deadline.
+    /// The same when it starts so many seconds after it was planned, with `left_s` seconds left then: a final run is ended at the same time where
+    /// that is the deadline, and has the same part of the time left where others may follow.
     #[must_use]
-    pub(crate) fn after_s(self, seconds: f64) -> Self {
-        let late_s = if self.plan.strategy == Identity::FINAL { seconds } else { 0.0 };
-        Self { limit_s: self.limit_s - late_s, ..self }
+    pub(crate) fn after_s(self, seconds: f64, left_s: f64) -> Self {
+        let part = if self.plan.strategy == Identity::FINAL { (self.limit_s / left_s).min(1.0) } else { 0.0 };
+        Self { limit_s: self.limit_s - part * seconds, ..self }
     }
 }
 
@@ -62,10 +63,20 @@ impl<R: Finished> View<'_, R> {
         })
     }
 
+    /// The final run `plan` as it is due now, of an order among `final_n`; `None` where it does not fit any more. What it was chosen by may have
+    /// taken seconds.
+    pub(crate) fn final_now(&self, plan: PlannedTrial, final_n: RangeInclusive<usize>) -> Option<Due> {
+        Self { left_s: self.left_s - CLOSING_S, ..*self }.final_of(plan, final_n)
+    }
+
     /// The final run, if it is still to be done and fits: the best configuration at the largest N that does.
     fn final_due(&self, final_n: RangeInclusive<usize>) -> Option<Due> {
-        let mut plan = self.final_plan()?;
+        self.final_of(self.final_plan()?, final_n)
+    }
+
+    fn final_of(&self, mut plan: PlannedTrial, final_n: RangeInclusive<usize>) -> Option<Due> {
         let n = self.setup.domain.spec().n;
+        plan.candidate.hpl.n = n;
         // A larger N may have had too little memory, or what else grows with it.
         let larger_failed = self.rows.iter().any(|row| row.strategy() == Identity::FINAL && row.candidate().hpl.n > n);
         let largest = if larger_failed { n.clamp(*final_n.start(), *final_n.end()) } else { *final_n.end() };
@@ -138,13 +149,30 @@ mod tests {
         let rows: Vec<Row> = done.iter().map(|(_, row)| row.clone()).collect();
         let limits = |count: usize, left_s: f64| {
             let due = look(&rows[..count], left_s, |view| view.due(1000..=1000)).unwrap();
-            (due.plan.strategy.clone(), [due.clone().after_s(0.0).limit_s, due.after_s(0.5).limit_s])
+            (due.plan.strategy.clone(), [due.clone().after_s(0.0, left_s).limit_s, due.after_s(0.5, left_s).limit_s])
         };
         let (search, [at_once, late]) = limits(3, 1e5);
         assert!(search != Identity::FINAL && at_once == late, "{search}");
         let (choice, [at_once, late]) = limits(rows.len() - 1, 2.0);
         assert_eq!(choice, Identity::FINAL);
         assert!((at_once - 2.0 - GRACE_S).abs() < 1e-9 && (at_once - late - 0.5).abs() < 1e-9, "{at_once} {late}");
+        // Another one may follow.
+        let half = |due: Due| Due { limit_s: 10.0, ..due }.after_s(0.5, 20.0).limit_s;
+        let due = look(&rows[..rows.len() - 1], 2.0, |view| view.due(1000..=1000)).unwrap();
+        assert!((half(due) - 9.75).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_final_run_that_was_chosen_for_long_has_an_order_that_still_fits() {
+        let done = session(|_| Some(20.0));
+        let rows: Vec<Row> = done[..done.len() - 1].iter().map(|(_, row)| row.clone()).collect();
+        let plan = look(&rows, 5.0, |view| view.due(1000..=4000)).unwrap().plan;
+        let order = |left_s: f64| {
+            let now = look(&rows, left_s, |view| view.final_now(plan.clone(), 1000..=4000));
+            now.map(|due| due.plan.candidate.hpl.n)
+        };
+        assert_eq!((plan.candidate.hpl.n, order(5.0)), (4000, Some(4000)));
+        assert!(order(0.9).is_some_and(|n| (1000..4000).contains(&n)) && order(0.1).is_none());
     }
 
     /// Where half of the budget is enough for it: the time of the rounds is not kept then, nor that of a second final run.
