@@ -63,7 +63,7 @@ pub fn search(
 fn ctx<'a>(space: &'a dyn Space, prior: &'a dyn Prior, history: &'a History, seed: u64, limit: usize) -> Ctx<'a> {
     let trial = history.trials.len() as u64;
     let budget_left_s = limit as f64 - trial as f64;
-    Ctx { space, history, prior, budget_left_s, budget_total_s: limit as f64, pair_cost: None, trial, seed }
+    Ctx { space, history, prior, budget_left_s, budget_total_s: limit as f64, pairs: None, trial, seed }
 }
 
 /// Lets `strategy` search `world`, until no more than `until_gain` is left to gain where that is given, and keeps what it ran, which

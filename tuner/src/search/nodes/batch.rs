@@ -147,7 +147,7 @@ impl NodesView<'_> {
             prior: self.prior,
             budget_left_s: model_s(SHARE * self.total_s - self.used_s()),
             budget_total_s: model_s(SHARE * self.total_s),
-            pair_cost: None,
+            pairs: None,
             trial: number,
             seed: self.setup.seed,
         };

@@ -28,7 +28,7 @@ use crate::search::cost::CostEstimate;
 use crate::search::history::{History, NO_CHANCE, Trial, TrialResult};
 use crate::search::rounds;
 use crate::search::strategy::left::{self, Next};
-use crate::search::strategy::{Ctx, Prior, Proposal, Strategy, bayes, design, lead};
+use crate::search::strategy::{Ctx, PairTrials, PointPairs, Prior, Proposal, Strategy, bayes, design, lead};
 
 /// Times that a baseline which does not pass is tried.
 const BASELINE_TRIES: usize = 2;
@@ -82,6 +82,13 @@ impl Setup<'_> {
     /// Whether the usual candidate can be measured in turn with another one.
     pub fn pairs_with_usual(&self) -> bool {
         self.pairs.allows([self.baseline; 2])
+    }
+}
+
+impl PointPairs for Setup<'_> {
+    fn allows(&self, points: [&Point; 2]) -> bool {
+        let [a, b] = points.map(|point| self.domain.candidate(point));
+        self.pairs.allows([&a, &b])
     }
 }
 
@@ -261,13 +268,14 @@ impl<R: Finished> View<'_, R> {
     }
 
     fn ctx(&self) -> Ctx<'_> {
+        let pairs = PairTrials { cost: self.cost.of_pairs(), rule: &self.setup };
         Ctx {
             space: self.setup.domain,
             history: self.history,
             prior: self.prior,
             budget_left_s: self.left_s,
             budget_total_s: self.total_s,
-            pair_cost: (self.setup.pairs != PairRule::Never).then(|| self.cost.of_pairs()),
+            pairs: (self.setup.pairs != PairRule::Never).then_some(pairs),
             trial: self.rows.len() as u64,
             seed: self.setup.seed,
         }

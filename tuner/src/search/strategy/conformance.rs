@@ -36,7 +36,7 @@ const PRIOR: Flat = Flat { cost_s: 2.0 };
 
 fn ctx<'a>(space: &'a dyn Space, history: &'a History, seed: u64) -> Ctx<'a> {
     let trial = history.trials.len() as u64;
-    Ctx { space, history, prior: &PRIOR, budget_left_s: 50.0, budget_total_s: 100.0, pair_cost: None, trial, seed }
+    Ctx { space, history, prior: &PRIOR, budget_left_s: 50.0, budget_total_s: 100.0, pairs: None, trial, seed }
 }
 
 /// Every proposal is a point of the space; one that was tried is declared as a repeat of a trial at that point.

@@ -21,12 +21,34 @@ pub struct Ctx<'a> {
     pub budget_left_s: f64,
     /// Wall-clock seconds of the whole budget.
     pub budget_total_s: f64,
-    /// Wall-clock time of a pair, in that of runs of both one after the other; `None` where no two can be measured in turn.
-    pub pair_cost: Option<f64>,
+    /// Trials that measure two points in turn; `None` where no two can be.
+    pub pairs: Option<PairTrials<'a>>,
     /// Number that the proposed trial will have.
     pub trial: u64,
     /// Seed of the session.
     pub seed: u64,
+}
+
+impl Ctx<'_> {
+    /// Whether these two can be measured in turn.
+    pub(super) fn can_pair(&self, points: [&Point; 2]) -> bool {
+        self.pairs.is_some_and(|pairs| pairs.rule.allows(points))
+    }
+}
+
+/// Trials that measure two points in turn, in one process.
+#[derive(Clone, Copy)]
+pub struct PairTrials<'a> {
+    /// Wall-clock time of one, in that of runs of both one after the other.
+    pub cost: f64,
+    /// Which two points can be measured so.
+    pub rule: &'a dyn PointPairs,
+}
+
+/// Which two points can be measured in turn.
+pub trait PointPairs: Sync {
+    /// Whether these two can.
+    fn allows(&self, points: [&Point; 2]) -> bool;
 }
 
 /// What a model expects of a point before it is run.

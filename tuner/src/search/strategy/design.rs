@@ -141,7 +141,7 @@ mod tests {
                 prior: &prior,
                 budget_left_s: trials,
                 budget_total_s: trials,
-                pair_cost: None,
+                pairs: None,
                 trial: number,
                 seed: 0,
             };

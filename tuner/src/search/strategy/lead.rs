@@ -36,16 +36,7 @@ mod tests {
         let trial = history.trials.len() as u64;
         let (budget_left_s, budget_total_s) = (1.0, 2.0);
         lead(
-            &Ctx {
-                space: &space,
-                history,
-                prior: &prior,
-                budget_left_s,
-                budget_total_s,
-                pair_cost: None,
-                trial,
-                seed: 3,
-            },
+            &Ctx { space: &space, history, prior: &prior, budget_left_s, budget_total_s, pairs: None, trial, seed: 3 },
             best,
             usual,
         )

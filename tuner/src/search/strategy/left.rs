@@ -131,7 +131,7 @@ mod tests {
             prior: &prior,
             budget_left_s: 1.0,
             budget_total_s: 2.0,
-            pair_cost: None,
+            pairs: None,
             trial,
             seed: 3,
         })

@@ -30,7 +30,7 @@ pub(crate) mod testing;
 mod warp;
 
 pub(crate) use at_once::at_once;
-pub use context::{Ctx, Prior, Proposal, Strategy};
+pub use context::{Ctx, PairTrials, PointPairs, Prior, Proposal, Strategy};
 pub use surrogate::Surrogate;
 
 /// Names of all strategies, the default first.

@@ -81,7 +81,7 @@ fn suggestions_are_fast() {
                 prior: &prior,
                 budget_left_s,
                 budget_total_s,
-                pair_cost: None,
+                pairs: None,
                 trial,
                 seed,
             };
@@ -118,7 +118,7 @@ fn long_history(space: &Listed, count: usize, distinct: usize, seed: u64) -> His
 /// The context of the next suggestion.
 fn after<'a>(space: &'a Listed, prior: &'a PriorTable<'a>, history: &'a History, seed: u64) -> Ctx<'a> {
     let trial = history.trials.len() as u64;
-    Ctx { space, history, prior, budget_left_s: 50.0, budget_total_s: 100.0, pair_cost: None, trial, seed }
+    Ctx { space, history, prior, budget_left_s: 50.0, budget_total_s: 100.0, pairs: None, trial, seed }
 }
 
 #[test]

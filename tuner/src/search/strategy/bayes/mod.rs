@@ -61,8 +61,11 @@ impl Strategy for Bayes {
         let thrift = thrift(ctx);
         let noise_was_seen = was_repeated(ctx);
         let pair_cost = surrogate.paying_pairs();
-        // A point that was run is compared with its rival by a pair, where that pays.
-        let rival = |i: usize| by.first()?.1[i].rival.filter(|_| i < tried.len() && pair_cost.is_some());
+        // A point that was run is compared with its rival by a pair, where that pays and the two can be measured in turn.
+        let is_pair = |i: usize, rival: usize| {
+            i < tried.len() && pair_cost.is_some() && ctx.can_pair([points[i], points[rival]])
+        };
+        let rival = |i: usize| by.first()?.1[i].rival.filter(|&rival| is_pair(i, rival));
         let log_cost = |i: usize| match (rival(i), pair_cost) {
             (Some(rival), Some(cost)) => log_sum([i, rival].into_iter().map(|i| log_cost(ctx, points[i]))) + cost.ln(),
             _ => log_cost(ctx, points[i]),

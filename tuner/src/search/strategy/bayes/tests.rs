@@ -3,7 +3,7 @@ use space::listed::Listed;
 
 use super::super::prior::Flat;
 use super::super::testing::{TablePrior, categorical, noise, ordered, session};
-use super::super::{Prior, Proposal};
+use super::super::{PairTrials, PointPairs, Prior, Proposal};
 use super::*;
 use crate::search::history::{History, PairedRun, Trial, TrialResult};
 
@@ -45,7 +45,7 @@ fn ctx<'a>(space: &'a Listed, history: &'a History) -> Ctx<'a> {
         prior: &FLAT,
         budget_left_s: 40.0,
         budget_total_s: 60.0,
-        pair_cost: None,
+        pairs: None,
         trial: history.trials.len() as u64,
         seed: 1,
     }
@@ -259,6 +259,19 @@ fn what_is_run_again_for_a_change_of_speed_fits_the_time_left() {
     assert_eq!([1e4, 5.0, 0.5].map(again), [Some(1), Some(0), None]);
 }
 
+/// Any two points can be measured in turn, or no two.
+struct AnyTwo(bool);
+
+impl PointPairs for AnyTwo {
+    fn allows(&self, _: [&Point; 2]) -> bool {
+        self.0
+    }
+}
+
+fn pairs_of(cost: f64) -> PairTrials<'static> {
+    PairTrials { cost, rule: &AnyTwo(true) }
+}
+
 /// Two points lead by little in a small space where all were run: one of them is run again.
 #[test]
 fn repeats_are_pairs_where_two_can_be_measured_in_turn_and_that_pays() {
@@ -270,16 +283,20 @@ fn repeats_are_pairs_where_two_can_be_measured_in_turn_and_that_pays() {
         let pair = pair.map(|(reference, rate)| PairedRun { reference: Point(vec![reference]), rate });
         Trial { pair, ..trial(number, &point, TrialResult::Rate(seen)) }
     };
-    let ask = |trials: Vec<Trial>, pair_cost: Option<f64>| {
+    let ask = |trials: Vec<Trial>, pairs: Option<PairTrials<'static>>| {
         let history = History { trials, ..History::default() };
-        let ctx = Ctx { pair_cost, trial: 60, ..ctx(&space, &history) };
+        let ctx = Ctx { pairs, trial: 60, ..ctx(&space, &history) };
         Bayes.ask(&ctx)
     };
     let alone: Vec<Trial> = [0, 1, 2, 3, 1, 2].into_iter().enumerate().map(|run| trial(run, None)).collect();
-    let proposed = ask(alone.clone(), Some(1.8)).expect("which one leads is uncertain");
+    let proposed = ask(alone.clone(), Some(pairs_of(1.8))).expect("which one leads is uncertain");
     let reference = proposed.reference.expect("a pair");
     assert!(proposed.repeat_of.is_some() && reference != proposed.point, "{reference:?} {:?}", proposed.point);
-    let reference = |trials: &[Trial], cost| ask(trials.to_vec(), cost).and_then(|proposed| proposed.reference);
+    let refused = PairTrials { cost: 1.8, rule: &AnyTwo(false) };
+    assert_eq!(ask(alone.clone(), Some(refused)), ask(alone.clone(), None), "these two cannot be measured in turn");
+    let reference = |trials: &[Trial], cost: Option<f64>| {
+        ask(trials.to_vec(), cost.map(pairs_of)).and_then(|proposed| proposed.reference)
+    };
     assert_eq!(reference(&alone, None), None);
     assert_eq!(reference(&alone, Some(50.0)), None, "it takes too long");
     // Pairs whose ratio scatters as much as that of runs one after the other.
@@ -311,7 +328,7 @@ fn the_first_runs_of_a_long_record_say_whether_pairs_pay() {
     let space = Listed::product(vec![ordered("nb", &[5.0, 5.6, 6.0, 6.6])], |_| true);
     let sd = |pair_sd: f64| {
         let history = History { trials: long_record(pair_sd), ..History::default() };
-        let ctx = Ctx { pair_cost: Some(1.8), ..ctx(&space, &history) };
+        let ctx = Ctx { pairs: Some(pairs_of(1.8)), ..ctx(&space, &history) };
         assert_eq!(posterior(&ctx).paying_pairs(), None, "it is long");
         sd_of_paying_pair(&ctx)
     };

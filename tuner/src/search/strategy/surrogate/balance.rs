@@ -91,7 +91,7 @@ mod tests {
             let history = session(&Bayes, &space, &prior, seed, &run, |_, _| false, 20);
             let (budget_left_s, budget_total_s, trial) = (1e3, 1e3, 20);
             let (space, history, prior) = (&space, &history, &prior);
-            let ctx = Ctx { space, history, prior, budget_left_s, budget_total_s, pair_cost: None, trial, seed };
+            let ctx = Ctx { space, history, prior, budget_left_s, budget_total_s, pairs: None, trial, seed };
             let surrogate = Surrogate::new(&ctx);
             let at = |nb, weights| surrogate.prediction(&Point(vec![nb, weights])).rate_gflops;
             assert!(at(5, 2) > at(0, 2), "the runs are believed about NB");

@@ -18,8 +18,8 @@ use crate::search::strategy::gp::screen::{Groups, Screened, screen};
 pub(crate) struct Contrast {
     /// Its mean less that of the rival; of the best one the other way round.
     pub(crate) lead: f64,
-    /// Standard deviation of what one run of the point changes of that, or where [pairs pay](Surrogate::paying_pairs) what one pair of both
-    /// does.
+    /// Standard deviation of what one run of the point changes of that, or where [pairs pay](Surrogate::paying_pairs) and the two can be
+    /// measured in turn, what one pair of both does.
     pub(crate) sd: f64,
     /// Place of the rival; `None` where nothing else was tried.
     pub(crate) rival: Option<usize>,
@@ -74,12 +74,12 @@ impl Surrogate<'_> {
         Some(Lead { mean, sd: log(usual, variance.sqrt()).sd, pair_sd: first.hyper.noise_of_two_runs().sqrt() })
     }
 
-    /// What a pair costs, as [`Ctx::pair_cost`](crate::search::strategy::Ctx::pair_cost), where two points are told apart by it in less time
+    /// What a pair costs, as [`PairTrials::cost`](crate::search::strategy::PairTrials::cost), where two points are told apart by it in less time
     /// than by runs of both one after the other: what is learned grows with the inverse of the variance. Of many runs only those alone
     /// are taken.
     pub(crate) fn paying_pairs(&self) -> Option<f64> {
         let hyper = &self.fits.first()?.posterior.hyper;
-        let cost = self.ctx.pair_cost.filter(|_| !is_long(self.ctx.history))?;
+        let cost = self.ctx.pairs.filter(|_| !is_long(self.ctx.history))?.cost;
         (hyper.noise_of_pair() * cost < hyper.noise_of_two_runs()).then_some(cost)
     }
 
@@ -182,8 +182,9 @@ impl Surrogate<'_> {
                 // A run of the best one can only gain by showing that the second is better.
                 let (rival, sign) = if i == leader { (second, -1.0) } else { (Some(leader), 1.0) };
                 let Some(rival) = rival else { return alone(&Marginal { mean: mean(i), ..here }) };
+                let is_pair = || i < tried && self.ctx.can_pair([points[i], points[rival]]);
                 let apart =
-                    apart.as_ref().filter(|_| i < tried).map(|apart| apart[if i == leader { rival } else { i }]);
+                    apart.as_ref().filter(|_| is_pair()).map(|apart| apart[if i == leader { rival } else { i }]);
                 let sd = match apart {
                     Some(variance) => variance / (variance + posterior.hyper.noise_of_pair()).sqrt(),
                     None => (here.sd * here.sd - of_speed).max(0.0) / here.sd.hypot(posterior.hyper.noise),

@@ -25,7 +25,7 @@ fn priors_are_judged_by_passed_runs_alone() {
         let history = History { trials: (0..count).map(run).collect(), ..History::default() };
         let (budget_left_s, budget_total_s, trial) = (40.0, 60.0, u64::from(count));
         let (space, history, prior) = (&space, &history, &Flat { cost_s: 1.0 });
-        let ctx = Ctx { space, history, prior, budget_left_s, budget_total_s, pair_cost: None, trial, seed: 1 };
+        let ctx = Ctx { space, history, prior, budget_left_s, budget_total_s, pairs: None, trial, seed: 1 };
         let surrogate = Surrogate::new(&ctx);
         (surrogate.evidence, surrogate.fits[0].score)
     };
