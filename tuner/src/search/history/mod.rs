@@ -76,6 +76,8 @@ pub enum TrialResult {
 pub struct History {
     /// The trials, by rising number.
     pub trials: Vec<Trial>,
+    /// The references of pairs that failed, by the number of the trial: which of the two failed is not known.
+    pub failed_references: HashMap<u64, Point>,
     /// Where the session has a power limit: the power of each passed trial over the limit, as natural logarithm, with its point.
     pub powers: Vec<(Point, f64)>,
 }
@@ -157,7 +159,16 @@ impl History {
             row.comparable_rate_gflops()?;
             Some((point(at)?, (limited_power_w(row)? / limit).ln()))
         };
-        Self { trials: at_n().filter_map(trial).collect(), powers: at_n().filter_map(power).collect() }
+        let failed_reference = |(_, row): (usize, &R)| {
+            let has_failed = row.comparable_rate_gflops().is_none() && row.outcome() != record::Outcome::Skipped;
+            let reference = row.reference_trial().filter(|_| has_failed)?;
+            Some((row.trial(), point(place_of(reference)?)?))
+        };
+        Self {
+            trials: at_n().filter_map(trial).collect(),
+            failed_references: at_n().filter_map(failed_reference).collect(),
+            powers: at_n().filter_map(power).collect(),
+        }
     }
 
     /// The points whose runs are above the power limit, by the median of their powers; none where there is no limit.

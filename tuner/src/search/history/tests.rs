@@ -78,6 +78,8 @@ fn a_pair_says_the_rates_of_both_with_the_ratio_measured_in_turn() {
     let history = History::from_rows(&rows, &domain, Objective::Gflops);
     let [alone, paired, failed] = &history.trials[..] else { panic!("{history:?}") };
     assert!(alone.pair.is_none() && failed.pair.is_none() && failed.outcome == TrialResult::Failed, "{failed:?}");
+    let failed_references = HashMap::from([(2, alone.point.clone())]);
+    assert_eq!(history.failed_references, failed_references);
     let reference = paired.pair.as_ref().unwrap();
     let TrialResult::Rate(rate) = paired.outcome else { panic!("{paired:?}") };
     assert_eq!((domain.candidate(&paired.point), domain.candidate(&reference.reference)), (other.clone(), usual));

@@ -45,7 +45,12 @@ impl Feasibility {
             ..Beliefs::of_rates(ctx.space, signal, noise)
         };
         // Failures are measured from the belief that runs work.
-        let labels = ctx.history.trials.iter().map(|trial| (&trial.point, -f64::from(u8::from(failed(trial.outcome)))));
+        let labels = ctx.history.trials.iter().flat_map(|trial| {
+            let reference = ctx.history.failed_references.get(&trial.number).filter(|_| failed(trial.outcome));
+            // One of the two has failed.
+            let share = if reference.is_some() { 0.5 } else { f64::from(u8::from(failed(trial.outcome))) };
+            std::iter::once((&trial.point, -share)).chain(reference.map(|point| (point, -share)))
+        });
         let data = Data::new(labels, |_| 0.0).thinned_to_the_worst(most_runs(ctx.history));
         let axes = KernelDims::new(ctx.space.dims());
         Self { posterior: Posterior::fitted(&axes, beliefs, data), failures, power }

@@ -63,7 +63,8 @@ impl Strategy for Bayes {
         let pair_cost = surrogate.paying_pairs();
         // A point that was run is compared with its rival by a pair, where that pays and the two can be measured in turn.
         let is_pair = |i: usize, rival: usize| {
-            i < tried.len() && pair_cost.is_some() && ctx.can_pair([points[i], points[rival]])
+            let pays = i < tried.len() && pair_cost.is_some() && !unsteady.contains(points[rival]);
+            pays && ctx.can_pair([points[i], points[rival]])
         };
         let rival = |i: usize| by.first()?.1[i].rival.filter(|&rival| is_pair(i, rival));
         let log_cost = |i: usize| match (rival(i), pair_cost) {
@@ -174,13 +175,22 @@ fn first_passes<'a>(ctx: &Ctx<'a>) -> Vec<(&'a Point, u64)> {
 }
 
 /// The points that failed or timed out as often as they passed, alone or in turn with another: they are not run again, and chosen last. On a
-/// machine whose runs hang or break off now and then, what was run often has failed once, too. A run whose power was not read is neither.
+/// machine whose runs hang or break off now and then, what was run often has failed once, too. A pair that failed is half a failure of either,
+/// and a run whose power was not read is neither.
 pub(super) fn unsteady<'a>(ctx: &Ctx<'a>) -> HashSet<&'a Point> {
     let mut lead: HashMap<&Point, i64> = HashMap::new();
     for trial in ctx.history.trials.iter().filter(|trial| trial.outcome != TrialResult::Unread) {
-        *lead.entry(&trial.point).or_default() += if log_rate(trial).is_some() { 1 } else { -1 };
+        let failed_reference = ctx.history.failed_references.get(&trial.number);
+        *lead.entry(&trial.point).or_default() += match (log_rate(trial), failed_reference) {
+            (Some(_), _) => 2,
+            (None, Some(_)) => -1,
+            (None, None) => -2,
+        };
         if let Some(pair) = &trial.pair {
-            *lead.entry(&pair.reference).or_default() += 1;
+            *lead.entry(&pair.reference).or_default() += 2;
+        }
+        if let Some(reference) = failed_reference {
+            *lead.entry(reference).or_default() -= 1;
         }
     }
     lead.into_iter().filter(|(_, lead)| *lead <= 0).map(|(point, _)| point).collect()

@@ -112,7 +112,7 @@ fn the_best_that_keeps_the_power_limit_leads_in_a_long_record() {
     let points = || space.points().iter().step_by(5).take(301).enumerate();
     let run = |(at, point)| Trial { wall_s: 0.1, ..trial(at, point, TrialResult::Rate(rates(at))) };
     let powers = points().map(|(at, point)| (point.clone(), if at < 151 { 0.1 } else { -0.1 })).collect();
-    let history = History { trials: points().map(run).collect(), powers };
+    let history = History { trials: points().map(run).collect(), powers, ..History::default() };
     let best = leaders(&ctx(&space, &history), 1).remove(0).0;
     assert_eq!(best, space.points()[5 * 151]);
 }
@@ -193,6 +193,24 @@ fn a_point_that_failed_more_seldom_than_it_passed_may_be_run_again() {
     let space = hpl_like();
     let ctx = ctx(&space, &history);
     assert_eq!(unsteady(&ctx), HashSet::from([&shaky, &once]));
+}
+
+/// The candidate alone was blamed: a reference that fails made one candidate after the other the last to be chosen.
+#[test]
+fn a_pair_that_failed_is_half_a_failure_of_either() {
+    let (space, [a, b]) = (hpl_like(), [0, 1].map(|level| Point(vec![level; 6])));
+    let passed = |number, point| trial(number, point, TrialResult::Rate(50.0));
+    let after = |failures: usize| {
+        let failed = (2..2 + failures).map(|number| trial(number, &a, TrialResult::Failed));
+        let failed_references = (2..2 + failures as u64).map(|number| (number, b.clone())).collect();
+        let trials = [passed(0, &a), passed(1, &b)].into_iter().chain(failed).collect();
+        let history = History { trials, failed_references, ..History::default() };
+        let ctx = ctx(&space, &history);
+        let weights = Feasibility::new(&ctx).log_weights(&[&a, &b]);
+        assert!(failures == 0 || weights.iter().all(|(_, weight)| *weight < 0.0), "{weights:?}");
+        unsteady(&ctx).len()
+    };
+    assert_eq!([0, 1, 2].map(after), [0, 0, 2]);
 }
 
 #[test]
