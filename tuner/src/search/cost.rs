@@ -60,9 +60,24 @@ pub fn solve_s(wall_s: f64) -> f64 {
     (wall_s - START_S).max(START_S) / (1.0 + UNTIMED_SHARE)
 }
 
-/// Seconds in which the whole run of a passed trial factors and solves, by the model alone; of others it is not asked for.
-pub(crate) fn modelled_solve_s<R: Finished>(row: &R, predictor: &Predictor) -> f64 {
-    if row.passed() { predictor.time_s(&row.candidate()) } else { f64::NAN }
+/// What a passed trial takes by the model alone; of others it is not asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelledTime {
+    /// Seconds in which its whole run factors and solves.
+    solve_s: f64,
+    /// Wall-clock seconds of its job.
+    job_s: f64,
+}
+
+impl ModelledTime {
+    pub(crate) fn new<R: Finished>(row: &R, predictor: &Predictor) -> Self {
+        if !row.passed() {
+            return Self { solve_s: f64::NAN, job_s: f64::NAN };
+        }
+        let candidate = row.candidate();
+        let solve_s = predictor.time_s(&candidate);
+        Self { solve_s, job_s: of_solve_s(solve_s, &candidate, row.extent()) }
+    }
 }
 
 /// What the engine's own choice of windows measures of a run.
@@ -139,33 +154,31 @@ impl<'a> CostEstimate<'a> {
     /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more of a candidate, as long as
     /// there is no whole run of it.
     pub fn new<R: Finished>(rows: &[R], predictor: &'a Predictor) -> Self {
-        let solve_s: Vec<f64> = rows.iter().map(|row| modelled_solve_s(row, predictor)).collect();
-        Self::of_modelled(rows, &solve_s, predictor)
+        let modelled: Vec<ModelledTime> = rows.iter().map(|row| ModelledTime::new(row, predictor)).collect();
+        Self::of_modelled(rows, &modelled, predictor)
     }
 
-    /// The same of rows whose [modelled times](modelled_solve_s) are known.
-    pub(crate) fn of_modelled<R: Finished>(rows: &[R], solve_s: &[f64], predictor: &'a Predictor) -> Self {
-        let own_s = |(row, solve_s): (&R, &f64)| of_solve_s(*solve_s, &row.candidate(), row.extent());
-        let modelled: Vec<f64> = rows.iter().zip(solve_s).map(own_s).collect();
+    /// The same of rows whose times by the model are known.
+    pub(crate) fn of_modelled<R: Finished>(rows: &[R], modelled: &[ModelledTime], predictor: &'a Predictor) -> Self {
         let alone = |row: &R| row.passed() && row.reference_trial().is_none();
-        let passed = |extent| rows.iter().zip(&modelled).filter(move |(row, _)| alone(row) && row.extent() == extent);
+        let passed = |extent| rows.iter().zip(modelled).filter(move |(row, _)| alone(row) && row.extent() == extent);
         let of = |row: &R, extent, ratio| CostRatio { run: row.shared(), extent, ratio };
-        let own = |(row, modelled): (&R, &f64)| of(row, row.extent(), row.wall_s() / modelled);
+        let own = |(row, modelled): (&R, &ModelledTime)| of(row, row.extent(), row.wall_s() / modelled.job_s);
         let mut measured: Vec<CostRatio> = passed(Extent::Whole).chain(passed(Extent::Windows)).map(own).collect();
         let at_any_n = |row: &R| {
             let shared = row.shared();
             SharedCandidate { hpl: HplParams { n: 0, ..shared.hpl }, ..shared }
         };
         let whole: HashSet<SharedCandidate> = passed(Extent::Whole).map(|(row, _)| at_any_n(row)).collect();
-        let windows = rows.iter().zip(solve_s).filter(|(row, _)| alone(row) && row.extent() == Extent::Windows);
-        let estimated = windows.filter(|(row, _)| !whole.contains(&at_any_n(row))).filter_map(|(row, modelled_s)| {
+        let windows = passed(Extent::Windows);
+        let estimated = windows.filter(|(row, _)| !whole.contains(&at_any_n(row))).filter_map(|(row, modelled)| {
             let solve_s = rate_gflops(row.n(), 1.0) / row.estimated_rate_gflops()?;
-            Some(of(row, Extent::Whole, whole_s(solve_s) / whole_s(*modelled_s)))
+            Some(of(row, Extent::Whole, whole_s(solve_s) / whole_s(modelled.solve_s)))
         });
         measured.extend(estimated);
         let run_spread = run_spread(&measured);
         let others = EXTENTS.map(|extent| OfOthers::new(&measured, extent, run_spread));
-        let of_pairs = of_pairs(rows, &modelled, others.each_ref().map(|others| Some(others.as_ref()?.ratio)));
+        let of_pairs = of_pairs(rows, modelled, others.each_ref().map(|others| Some(others.as_ref()?.ratio)));
         Self { predictor, measured, others, run_spread, of_pairs }
     }
 
@@ -220,10 +233,10 @@ fn sd_of_one_more(spread: f64, count: usize) -> f64 {
 
 /// See [`CostEstimate::of_pairs`]: the geometric mean of what is expected and of what the pairs took; with the usual ratios of whole runs and
 /// of windows alone.
-fn of_pairs<R: Finished>(rows: &[R], modelled: &[f64], [whole, windows]: [Option<f64>; 2]) -> f64 {
-    let modelled_s = |trial: u64| Some(modelled[rows.iter().position(|row| row.trial() == trial)?]);
-    let pairs = rows.iter().zip(modelled).filter_map(|(row, own_s)| {
-        let both_s = own_s + modelled_s(row.pair()?.reference_trial)?;
+fn of_pairs<R: Finished>(rows: &[R], modelled: &[ModelledTime], [whole, windows]: [Option<f64>; 2]) -> f64 {
+    let modelled_s = |trial: u64| Some(modelled[rows.iter().position(|row| row.trial() == trial)?].job_s);
+    let pairs = rows.iter().zip(modelled).filter_map(|(row, own)| {
+        let both_s = own.job_s + modelled_s(row.pair()?.reference_trial)?;
         let usual = if row.extent() == Extent::Whole { whole } else { windows };
         Some((row.wall_s() / both_s / usual?).ln())
     });

@@ -7,7 +7,7 @@ use space::Candidates;
 use space::dims::Point;
 
 use crate::record::{Finished, Objective};
-use crate::search::cost::{CostEstimate, modelled_solve_s};
+use crate::search::cost::{CostEstimate, ModelledTime};
 use crate::search::history::{History, point_of};
 use crate::search::model::SessionModel;
 
@@ -18,8 +18,7 @@ pub struct KnownRows {
     places: Vec<u32>,
     /// Points that are not among those of the space, by the row.
     others: HashMap<usize, Point>,
-    /// Seconds of factorization and back substitution.
-    solve_s: Vec<f64>,
+    modelled: Vec<ModelledTime>,
     /// [`SessionModel::learned`] of the model that says so.
     learned: usize,
 }
@@ -47,9 +46,9 @@ impl KnownRows {
         }
         if self.learned != model.learned() {
             self.learned = model.learned();
-            self.solve_s.clear();
+            self.modelled.clear();
         }
-        self.solve_s.extend(rows[self.solve_s.len()..].iter().map(|row| modelled_solve_s(row, &model.predictor)));
+        self.modelled.extend(rows[self.modelled.len()..].iter().map(|row| ModelledTime::new(row, &model.predictor)));
     }
 
     fn point(&self, at: usize, domain: &dyn Candidates) -> Option<Point> {
@@ -63,7 +62,7 @@ impl KnownRows {
 
     /// As [`CostEstimate::new`], of the rows that were looked at.
     pub(super) fn cost<'a, R: Finished>(&self, rows: &[R], predictor: &'a Predictor) -> CostEstimate<'a> {
-        CostEstimate::of_modelled(rows, &self.solve_s, predictor)
+        CostEstimate::of_modelled(rows, &self.modelled, predictor)
     }
 }
 
