@@ -74,6 +74,9 @@ impl Drive<'_> {
             }
             if due.plan.strategy == Identity::FINAL {
                 self.runner.progress.phase("final run");
+                if self.runner.store.has_final() {
+                    self.runner.progress.line(&format!("final run: {}", due.plan.why));
+                }
             }
             let (due, left_s) = self.final_now(&due.plan).unwrap_or((due, left_s));
             // The memory of the machine is the run's.

@@ -36,10 +36,15 @@ impl<R: Finished> View<'_, R> {
         if finals.clone().any(|row| row.passed()) {
             let n = self.setup.domain.spec().n;
             let tried = finals.any(|row| row.candidate().at_n(n) == *self.setup.baseline);
-            let is_back = || self.takes_back().is_some();
-            let verified = rounds::verified(self.rows, n)?;
-            let due = self.setup.extent == Extent::Windows && !tried && is_back() && !self.compares_more(&verified);
-            return due.then(|| self.whole(self.setup.baseline.clone(), "the default, better after the final run"));
+            if self.setup.extent == Extent::Whole || tried {
+                return None;
+            }
+            let why = match self.takes_back()? {
+                TakesBack::Ahead(_) => "the default, better after the final run",
+                TakesBack::WithinLimit(_) => "the default, as the choice takes more than the power limit",
+            };
+            let is_due = !self.compares_more(&rounds::verified(self.rows, n)?);
+            return is_due.then(|| self.whole(self.setup.baseline.clone(), why));
         }
         // What failed in an earlier sitting may be mended.
         let failed = || self.rows.iter().skip(self.setup.earlier_rows).filter(is_final);
@@ -64,7 +69,8 @@ impl<R: Finished> View<'_, R> {
         // The choice stands: its own failure would make another one the best.
         let chosen = self.rows.iter().find(is_final).map(at_n).or_else(|| self.chosen());
         let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.setup.domain, self.prior));
-        Some(self.whole(chosen.or_else(unseen)?, "the verified final run"))
+        let why = if failed().next().is_some() { "the verified final run once more" } else { "the verified final run" };
+        Some(self.whole(chosen.or_else(unseen)?, why))
     }
 
     fn interrupted_final(&self) -> Option<&PlannedTrial> {

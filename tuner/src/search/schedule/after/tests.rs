@@ -224,6 +224,14 @@ fn rounds_that_take_the_choice_back_end_and_the_default_is_verified() {
         (plan.candidate, plan.extent, plan.strategy.as_str()),
         (default.clone(), Extent::Whole, Identity::FINAL)
     );
+    // Whatever its rate.
+    let mut watts = rows.clone();
+    watts.iter_mut().for_each(|row| row.run_power_w = Some(if row.nb == best.hpl.nb { 130.0 } else { 100.0 }));
+    let objective = Objective::GflopsWithin { power_limit_w: 120 };
+    let plan = ask(&watts, Extent::Windows, 100.0, |view| {
+        View { setup: Setup { objective, ..view.setup }, ..*view }.final_plan()
+    });
+    assert!(plan.is_some_and(|plan| plan.why.contains("power limit")));
     let mut smaller = default;
     smaller.hpl.n = 2000;
     rows.push(Row { strategy: Identity::FINAL.into(), passed: false, ..row_of(20, &smaller) });
