@@ -10,7 +10,7 @@ use space::stats::{mean, median, squared_deviations};
 use space::{Candidate, HplParams};
 
 use crate::record::{Finished, SharedCandidate};
-use crate::search::history::HARDLY_SD;
+use crate::search::history::{HARDLY_SD, offset};
 
 /// Fixed part of a run's wall clock (starting the process and its threads), in seconds.
 const START_S: f64 = 0.1;
@@ -152,7 +152,7 @@ impl OfOthers {
 
 impl<'a> CostEstimate<'a> {
     /// Learns from the rows of a session. The time of a whole run that windows estimate counts as one more of a candidate, as long as
-    /// there is no whole run of it.
+    /// there is no whole run of it; with the [`offset`] that candidates with both show.
     pub fn new<R: Finished>(rows: &[R], predictor: &'a Predictor) -> Self {
         let modelled: Vec<ModelledTime> = rows.iter().map(|row| ModelledTime::new(row, predictor)).collect();
         Self::of_modelled(rows, &modelled, predictor)
@@ -171,9 +171,10 @@ impl<'a> CostEstimate<'a> {
         };
         let whole: HashSet<SharedCandidate> = passed(Extent::Whole).map(|(row, _)| at_any_n(row)).collect();
         let windows = passed(Extent::Windows);
+        let slower = (-offset(&rows.iter().collect::<Vec<&R>>())).exp();
         let estimated = windows.filter(|(row, _)| !whole.contains(&at_any_n(row))).filter_map(|(row, modelled)| {
             let solve_s = rate_gflops(row.n(), 1.0) / row.estimated_rate_gflops()?;
-            Some(of(row, Extent::Whole, whole_s(solve_s) / whole_s(modelled.solve_s)))
+            Some(of(row, Extent::Whole, whole_s(slower * solve_s) / whole_s(modelled.solve_s)))
         });
         measured.extend(estimated);
         let run_spread = run_spread(&measured);
@@ -274,7 +275,7 @@ fn spread(ratios: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::record::Row;
-    use crate::record::arbitrary::row;
+    use crate::record::arbitrary::{row, windows};
     use crate::search::schedule::tests::predictor;
 
     /// Runs of NB 64 + 8·`number` that took these multiples of the model's time.
@@ -361,6 +362,18 @@ mod tests {
             CostEstimate::new(&rows, &predictor).of(&candidate, Extent::Whole) / whole
         };
         assert!((after(&other) - ratio).abs() < 1e-9 && (after(&own) - 1.2).abs() < 1e-9, "{}", after(&own));
+    }
+
+    /// That of a candidate is 10 % slower than its windows say, which is half believed of the others.
+    #[test]
+    fn what_windows_say_of_a_whole_run_is_corrected_by_whole_runs() {
+        let predictor = predictor();
+        let run = Row { trial: 2, rate_gflops: Some(18.0), ..row(0) };
+        let rows = [windows(0, 64, 20.0), windows(1, 96, 20.0), run];
+        let solved_s = |rows: &[Row]| {
+            CostEstimate::new(rows, &predictor).of(&rows[1].candidate(), Extent::Whole) - START_S
+        };
+        assert!((solved_s(&rows) / solved_s(&rows[..2]) - 0.9_f64.powf(-0.5)).abs() < 1e-9);
     }
 
     #[test]
