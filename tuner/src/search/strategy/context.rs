@@ -117,10 +117,15 @@ pub(super) fn rng(ctx: &Ctx<'_>) -> ChaCha8Rng {
     rng
 }
 
-/// All points without a trial, in the order of the space.
+/// The points without a trial that fit the time left by the model, all of them where none does; in the order of the space.
 pub(super) fn untried<'a>(ctx: &Ctx<'a>) -> Vec<&'a Point> {
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
-    ctx.space.points().iter().filter(|point| !tried.contains(point)).collect()
+    let points: &'a [Point] = ctx.space.points();
+    let costs_s = ctx.prior.costs_s(points);
+    let untried = || points.iter().zip(&costs_s).filter(|(point, _)| !tried.contains(point));
+    let fitting: Vec<&Point> =
+        untried().filter(|(_, cost_s)| **cost_s <= ctx.budget_left_s).map(|(point, _)| point).collect();
+    if fitting.is_empty() { untried().map(|(point, _)| point).collect() } else { fitting }
 }
 
 /// The point that the prior expects most of; equals are drawn.
@@ -133,4 +138,37 @@ pub(super) fn most_expected<'a>(ctx: &Ctx<'_>, points: Vec<&'a Point>) -> Option
 /// A model may answer NaN or infinity where it has no data: no point is expected to be worse.
 pub(super) fn finite(log_rate: f64) -> f64 {
     if log_rate.is_finite() { log_rate } else { f64::MIN_POSITIVE.ln() }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::listed::Listed;
+
+    use super::super::testing::ordered;
+    use super::*;
+
+    /// Each level takes ten times as long as the one below it.
+    struct Dear;
+
+    impl Prior for Dear {
+        fn log_rate(&self, _: &Point) -> f64 {
+            0.0
+        }
+
+        fn cost_s(&self, point: &Point) -> f64 {
+            10.0_f64.powi(i32::from(point.0[0]))
+        }
+    }
+
+    #[test]
+    fn what_is_drawn_fits_the_time_left() {
+        let space = Listed::product(vec![ordered("nb", &[5.0, 6.0, 7.0])], |_| true);
+        let history = History::default();
+        let count = |budget_left_s: f64| {
+            let (space, history, prior) = (&space, &history, &Dear);
+            let ctx = Ctx { space, history, prior, budget_left_s, budget_total_s: 1e3, pairs: None, trial: 0, seed: 1 };
+            untried(&ctx).len()
+        };
+        assert_eq!([1e3, 50.0, 0.5].map(count), [3, 2, 3]);
+    }
 }
