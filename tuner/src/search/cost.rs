@@ -370,9 +370,8 @@ mod tests {
         let predictor = predictor();
         let run = Row { trial: 2, rate_gflops: Some(18.0), ..row(0) };
         let rows = [windows(0, 64, 20.0), windows(1, 96, 20.0), run];
-        let solved_s = |rows: &[Row]| {
-            CostEstimate::new(rows, &predictor).of(&rows[1].candidate(), Extent::Whole) - START_S
-        };
+        let solved_s =
+            |rows: &[Row]| CostEstimate::new(rows, &predictor).of(&rows[1].candidate(), Extent::Whole) - START_S;
         assert!((solved_s(&rows) / solved_s(&rows[..2]) - 0.9_f64.powf(-0.5)).abs() < 1e-9);
     }
 

@@ -126,7 +126,8 @@ impl Drive<'_> {
         if plan.strategy != Identity::FINAL {
             return None;
         }
-        self.consider(|view| Some((view.final_now(plan.clone(), self.final_n.clone())?, view.left_s)))
+        let final_n = self.final_n.clone();
+        self.consider(|view| Some((view.final_now(plan.clone(), final_n)?, view.left_s)))
     }
 
     /// Keeps and shows what the search leaves, before the first run that follows it.
