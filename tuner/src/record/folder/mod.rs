@@ -1,19 +1,20 @@
 //! The run folder: where each file of a session lies, and who may write there.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use hpl::machine::host::facts;
 use hpl::program::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
 
 use crate::error::RecordError;
-use crate::record::plain;
 
+mod lock;
 mod owner;
 #[cfg(test)]
 pub(crate) mod small_disk;
+
+pub use self::lock::Lock;
 
 /// The paths of one run folder. Making this value touches nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,19 +30,6 @@ const BALLAST: usize = 1 << 20;
 
 /// What the start of a session makes before `session.toml`, the last of it.
 const FIRST: [&str; 7] = ["lock", "phases", "machine.toml", "limits.toml", "earlier.jsonl", "engine.toml", "ballast"];
-
-/// The right to write in a run folder, held until dropped. A killed tuner loses it at once.
-#[derive(Debug)]
-pub struct Lock {
-    file: File,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing is not enough: a child that another thread has just forked holds the open file until it is another program.
-        let _ = self.file.unlock();
-    }
-}
 
 impl RunFolder {
     /// The run folder of a session without --out: `runs/<host>-<date-time>`, in UTC, below the current folder.
@@ -166,47 +154,6 @@ impl RunFolder {
             return Err(if began { RecordError::NoSession { path } } else { RecordError::NeverBegan { path } });
         }
         Ok(folder)
-    }
-
-    /// Claim the right to write here.
-    ///
-    /// # Errors
-    /// [`RecordError::Locked`] when another tuner holds it.
-    pub fn lock(&self) -> Result<Lock, RecordError> {
-        let path = self.lock_file();
-        // A link in its place would have another file emptied.
-        let mut file = plain::open_with(&path, OpenOptions::new().read(true).write(true).create(true).truncate(false))
-            .map_err(RecordError::write(&path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(self.locked_by(file)),
-            Err(TryLockError::Error(cause)) => return Err(RecordError::Write { path, cause }),
-        }
-        file.set_len(0).map_err(RecordError::write(&path))?;
-        writeln!(file, "{} {}", std::process::id(), facts().hostname).map_err(RecordError::write(&path))?;
-        Ok(Lock { file })
-    }
-
-    /// Keeps tuners out while this is held, which others may hold, too; `None` where there is nothing to lock, or nothing that this user
-    /// may open.
-    ///
-    /// # Errors
-    /// [`RecordError::Locked`] when a tuner works here.
-    pub fn lock_shared(&self) -> Result<Option<Lock>, RecordError> {
-        let Ok(file) = plain::open(&self.lock_file()) else { return Ok(None) };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Lock { file })),
-            Err(TryLockError::WouldBlock) => Err(self.locked_by(file)),
-            // A file system without locks cannot show it.
-            Err(TryLockError::Error(_)) => Ok(None),
-        }
-    }
-
-    fn locked_by(&self, mut lock: File) -> RecordError {
-        let mut text = String::new();
-        // Only for the message: a lock file without a readable number is still locked.
-        let holder = lock.read_to_string(&mut text).ok().and_then(|_| holder(&text));
-        RecordError::Locked { path: self.root.clone(), holder }
     }
 
     /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
@@ -386,15 +333,6 @@ impl RunFolder {
     pub fn report_html(&self) -> PathBuf {
         self.root.join("report.html")
     }
-}
-
-/// `pid 77 on n1`, as a lock file says; `None` where it says nothing of that kind.
-fn holder(text: &str) -> Option<String> {
-    let mut words = text.split_whitespace();
-    let pid: u32 = words.next()?.parse().ok()?;
-    let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    let host = words.next().filter(is_name).map_or(String::new(), |host| format!(" on {host}"));
-    Some(format!("pid {pid}{host}"))
 }
 
 /// Replaces the file at `path` in one step, as [`write_atomically`].

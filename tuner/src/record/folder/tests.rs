@@ -1,17 +1,6 @@
 use super::*;
 
 #[test]
-fn the_second_tuner_is_refused_with_the_pid_of_the_first() {
-    let parent = tempfile::tempdir().unwrap();
-    let (folder, lock) = RunFolder::create(&parent.path().join("runs/a")).unwrap();
-    let message = folder.lock().unwrap_err().to_string();
-    assert!(message.contains(&format!("pid {}", std::process::id())), "{message}");
-    assert!(message.contains(&folder.root().display().to_string()), "{message}");
-    drop(lock);
-    folder.lock().unwrap();
-}
-
-#[test]
 fn an_existing_folder_is_not_overwritten() {
     let parent = tempfile::tempdir().unwrap();
     std::fs::write(parent.path().join("thesis.tex"), "").unwrap();
@@ -20,30 +9,6 @@ fn an_existing_folder_is_not_overwritten() {
     let expected = format!("--resume {}", parent.path().display());
     assert!(error.to_string().contains(&expected), "{error}");
     assert!(matches!(RunFolder::open(parent.path()), Err(RecordError::NoSession { .. })));
-}
-
-#[test]
-fn a_lock_names_process_and_host_and_nothing_else() {
-    let said = ["77 n1\n", "77\n", "77 \u{1b}[31m", "x n1", ""].map(holder);
-    assert_eq!(
-        said,
-        [Some("pid 77 on n1".to_owned()), Some("pid 77".to_owned()), Some("pid 77".to_owned()), None, None]
-    );
-}
-
-/// As in a folder from an archive of somebody else, which belongs to who has unpacked it.
-#[test]
-fn a_lock_that_is_a_link_leaves_what_it_leads_to_alone() {
-    let parent = tempfile::tempdir().unwrap();
-    let (folder, lock) = RunFolder::create(&parent.path().join("run")).unwrap();
-    drop(lock);
-    let other = parent.path().join("thesis.tex");
-    std::fs::write(&other, "text").unwrap();
-    std::fs::remove_file(folder.lock_file()).unwrap();
-    std::os::unix::fs::symlink(&other, folder.lock_file()).unwrap();
-    let error = folder.lock().unwrap_err();
-    assert!(error.to_string().contains("no regular file"), "{error}");
-    assert_eq!(std::fs::read_to_string(&other).unwrap(), "text");
 }
 
 #[test]
