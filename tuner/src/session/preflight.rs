@@ -28,12 +28,16 @@ pub fn look(cores: &[usize], budget: &Budget, progress: &Progress) {
 pub fn seen(cores: &[usize], time: Duration) -> Option<(String, Vec<String>)> {
     // The built-in kernels never fail to load, and no library can crash here.
     let kernels = kernels::load(&KernelChoice::Builtin).ok()?;
-    let measured = preflight(&*kernels, cores, time);
+    Some(said(&preflight(&*kernels, cores, time), cores.len()))
+}
+
+/// What is said of the `measured` of `all` cores.
+fn said(measured: &[CoreRate], all: usize) -> (String, Vec<String>) {
+    let refused = refused(measured.len(), all);
     if measured.is_empty() {
-        return None;
+        return ("pre-flight: no core was looked at".to_owned(), refused.into_iter().collect());
     }
-    let refused = refused(measured.len(), cores.len());
-    Some((sentence(&measured), refused.into_iter().chain(warnings(&measured)).collect()))
+    (sentence(measured), refused.into_iter().chain(warnings(measured)).collect())
 }
 
 /// What is wrong where `measured` of `all` cores have got a thread.
@@ -139,6 +143,9 @@ mod tests {
     fn cores_that_get_no_thread_are_counted() {
         assert_eq!(refused(4, 4), None);
         assert!(refused(3, 4).unwrap().starts_with("only 3 of 4 cores were looked at"));
+        let (sentence, warnings) = said(&[], 4);
+        assert_eq!(sentence, "pre-flight: no core was looked at");
+        assert!(warnings.len() == 1 && warnings[0].starts_with("only 0 of 4 cores"), "{warnings:?}");
     }
 
     #[test]
