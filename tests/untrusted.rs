@@ -93,6 +93,20 @@ fn a_report_writes_nothing_beside_a_session_at_work() {
     assert!(!folder.join("run.sh").exists() && !folder.join("report.html").exists());
 }
 
+/// It locks nothing: a session may be at work.
+#[test]
+fn a_report_writes_nothing_where_the_lock_is_a_link() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = received(home.path());
+    let other = home.path().join("thesis.tex");
+    std::fs::write(&other, "text").unwrap();
+    std::os::unix::fs::symlink(&other, folder.join("lock")).unwrap();
+    let output = tune(["report", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("Best") && err(&output).contains("no regular file"), "{}", err(&output));
+    assert!(!folder.join("run.sh").exists() && std::fs::read_to_string(&other).unwrap() == "text");
+}
+
 #[test]
 fn the_words_of_a_received_folder_do_not_control_the_terminal() {
     let home = tempfile::tempdir().unwrap();

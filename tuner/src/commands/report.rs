@@ -45,7 +45,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     // Only who may write there writes, and no report during a session that works there.
     let lock = folder.check_owner().and_then(|()| folder.lock());
     let (mut files, runs) = (Files::Written, engine.runs(&program));
-    if let Err(error @ (RecordError::NotYours { .. } | RecordError::Open { .. } | RecordError::Locked { .. })) = &lock {
+    if let Err(error) = &lock
+        && has_others(error)
+    {
         say(&format!("the files of the report were not rewritten: {error}"));
         files = Files::Kept;
     }
@@ -61,6 +63,16 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     publish(&folder, &session, &rows, &runs, &program, args.json, files)?;
     Ok(exit::DONE)
+}
+
+/// Whether a folder that cannot be locked may have others who write there; else what hinders the lock hinders the report, too.
+fn has_others(error: &RecordError) -> bool {
+    match error {
+        RecordError::NotYours { .. } | RecordError::Open { .. } | RecordError::Locked { .. } => true,
+        // A link or a pipe in the place of the lock keeps nobody out.
+        RecordError::Write { cause, .. } => cause.kind() == std::io::ErrorKind::InvalidInput,
+        _ => false,
+    }
 }
 
 /// What becomes of the files of a report.
