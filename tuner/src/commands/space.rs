@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use space::dims::Dim;
-use space::domain::{DomainError, DomainSpec, Limits};
+use space::domain::{DomainError, DomainSpec, Limits, TOO_MANY_POINTS};
 use space::guide::guideline;
 use space::{KernelChoice, SettingLevels};
 
@@ -28,8 +28,8 @@ struct SpaceReport<'a> {
     n: usize,
     cores: usize,
     candidates: usize,
-    /// Candidates without the user's limits.
-    candidates_unlimited: usize,
+    /// Candidates without the user's limits; `None` where they are too many to be searched.
+    candidates_unlimited: Option<usize>,
     dimensions: Vec<DimEntry<'a>>,
 }
 
@@ -88,7 +88,11 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let mut spec = DomainSpec { cores, common_cores, memory_bytes, ranks, threads, unequal, ..facts.domain_spec(0) };
     spec.n = n.unwrap_or_else(|| prepare::largest_safe_n(&spec, &engine));
     room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
-    let unlimited = engine.domain(&spec).map_err(bad_input)?.0.points().len();
+    let unlimited = match engine.domain(&spec) {
+        Ok((domain, _)) => Some(domain.points().len()),
+        Err(DomainError::TooMany { .. }) if !limits.is_empty() => None,
+        Err(error) => return Err(bad_input(error)),
+    };
     let (domain, _) = engine.domain_within(&spec, &limits).map_err(|error| of_limits(args.space.as_deref(), &error))?;
     let report = SpaceReport {
         schema_version: JSON_SCHEMA,
@@ -136,9 +140,10 @@ pub(crate) fn read_limits(path: &Path, engine: &Engine) -> anyhow::Result<(Limit
 }
 
 fn text(report: &SpaceReport<'_>) -> String {
-    let unlimited = match report.candidates == report.candidates_unlimited {
-        true => String::new(),
-        false => format!(" of {} without --space", report.candidates_unlimited),
+    let unlimited = match report.candidates_unlimited {
+        Some(all) if all == report.candidates => String::new(),
+        Some(all) => format!(" of {all} without --space"),
+        None => format!(" of more than {TOO_MANY_POINTS} without --space"),
     };
     let mut text = format!(
         "N = {} on {} cores: {} candidates{unlimited}, all valid and all different\n",
@@ -151,4 +156,24 @@ fn text(report: &SpaceReport<'_>) -> String {
         text += &format!("    {usually}{}\n    source: {}\n", entry.why, entry.source);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Limits may leave few of candidates that are too many without them.
+    #[test]
+    fn what_is_left_is_said_beside_all_candidates() {
+        let first_line = |candidates_unlimited| {
+            let (schema_version, dimensions) = (JSON_SCHEMA, Vec::new());
+            let report =
+                SpaceReport { schema_version, n: 100, cores: 1, candidates: 8, candidates_unlimited, dimensions };
+            text(&report)
+        };
+        let all = "N = 100 on 1 cores: 8 candidates, all valid and all different\n";
+        assert_eq!(first_line(Some(8)), all);
+        assert_eq!(first_line(Some(9)), all.replace(" candidates", " candidates of 9 without --space"));
+        assert_eq!(first_line(None), all.replace(" candidates", " candidates of more than 2000000 without --space"));
+    }
 }

@@ -112,7 +112,7 @@ pub fn target(
 ) -> anyhow::Result<Target> {
     if let Some(n) = n {
         // Refuses what leaves no candidate.
-        engine.domain(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
+        engine.check_fits(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
     }
     let costs = SearchCosts::new(spec, engine, predictor).map_err(bad_input)?;
     choose_target(engine, spec, &costs, budget, n).map_err(bad_input)

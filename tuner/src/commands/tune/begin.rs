@@ -165,7 +165,7 @@ pub(super) fn begin(
     let has_power = simulated.as_ref().map(|(cluster, _)| cluster.power.is_some());
     // An N that the memory does not hold is refused before anything is measured.
     let fits = || match spec(&session, &room, EngineParams::default().kernels) {
-        Ok(spec) if session.n.is_some() => engine.domain(&spec).map(drop).map_err(|error| error.to_string()),
+        Ok(spec) if session.n.is_some() => engine.check_fits(&spec).map_err(|error| error.to_string()),
         _ => Ok(()),
     };
     let of_runs = SessionNodes { session: &session, engine: &engine, described };

@@ -17,6 +17,17 @@ impl Engine {
         self.domain_within(spec, &Limits::default())
     }
 
+    /// Whether some candidate of [`Engine::domain`] fits ranks, threads and memory; how many there are, limits may change.
+    ///
+    /// # Errors
+    /// [`DomainError`] when no candidate is left.
+    pub fn check_fits(&self, spec: &DomainSpec) -> Result<(), DomainError> {
+        match self.domain(spec) {
+            Ok(_) | Err(DomainError::TooMany { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// [`Engine::domain`] with the values that `limits` allow, which are of [`Engine::limits`].
     ///
     /// # Errors

@@ -235,7 +235,9 @@ impl Room {
             (equal_places(places, place_gflops, layers), note)
         } else {
             let n = n.unwrap_or_else(|| engine.largest_order(spec.memory_bytes, self.used));
-            let (_, usual) = engine.domain(&DomainSpec { n, ..spec.clone() })?;
+            let spec = DomainSpec { n, ..spec.clone() };
+            engine.check_fits(&spec)?;
+            let usual = engine.usual(&spec)?;
             let at_one = Predictor::new(&equal_places(places, 1.0, Vec::new())).map_or(1.0, |one| one.time_s(&usual));
             let place_gflops = at_one / cost::solve_s(0.5 * budget.run_s());
             (equal_places(places, place_gflops, Vec::new()), SPEED_UNKNOWN)
