@@ -45,9 +45,9 @@ pub struct HplDomain {
 
 impl HplDomain {
     /// The domain of `spec`. If there are many grids, it has fewer values of the parameters with the smallest effect: first
-    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, then the most elongated grids, last the variants of SWAP
-    /// and BCAST. L1, U and EQUIL always have their baseline value: they would multiply the points by up to eight, with differences
-    /// within noise.
+    /// NDIV, NBMIN and RFACT, then NB, then PFACT, then DEPTH and split, then the most elongated grids, then the variants of SWAP
+    /// and BCAST, last again NB. L1, U and EQUIL always have their baseline value: they would multiply the points by up to eight,
+    /// with differences within noise.
     ///
     /// # Errors
     /// [`DomainError`] naming the rule that leaves no candidate.

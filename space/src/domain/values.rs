@@ -76,7 +76,7 @@ impl Detail {
 
 /// From fine to coarse. The last has some hundred candidates on any number of cores, as each of them is a point for all
 /// settings of the nodes and weights.
-pub(super) const DETAILS: [Detail; 13] = {
+pub(super) const DETAILS: [Detail; 14] = {
     let finest = Detail {
         nb: &NB,
         nbmin: &[1, 2, 4, 8, 16, 32],
@@ -99,7 +99,9 @@ pub(super) const DETAILS: [Detail; 13] = {
     let no_strips = Detail { elongation: 32, ..coarsest };
     let near_square = Detail { elongation: 8, ..coarsest };
     let few_swaps = Detail { nbmin: &[4], swap: &SWAP_FEW, ..near_square };
-    let few_nb = Detail { nb: &NB_FEW, bcast: &BCAST_FEW, ..few_swaps };
+    // Also without settings, as on thousands of cores that have many divisors, NB matters more.
+    let few_bcasts = Detail { bcast: &BCAST_FEW, ..few_swaps };
+    let few_nb = Detail { nb: &NB_FEW, ..few_bcasts };
     let no_swap = Detail { swap: SWAP.split_at(1).0, split: SPLIT.split_at(1).0, ..few_nb };
     let no_bcast = Detail { bcast: BCAST.split_at(1).0, pmap: PMAP.split_at(1).0, elongation: 4, ..no_swap };
     let fewest = Detail { nb: NB_FEW.split_at(1).1, depth: &[1], elongation: 2, ..no_bcast };
@@ -113,6 +115,7 @@ pub(super) const DETAILS: [Detail; 13] = {
         no_strips,
         near_square,
         few_swaps,
+        few_bcasts,
         few_nb,
         no_swap,
         no_bcast,
