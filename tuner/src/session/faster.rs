@@ -277,7 +277,7 @@ mod tests {
             platform: "cuda".to_owned(),
             driver: "12.9".to_owned(),
             libraries: Vec::new(),
-            devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80_000_000_000, free_bytes: None }],
+            devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80_000_000_000 }],
         };
         let mut shown = Shown {
             platform: "cuda",

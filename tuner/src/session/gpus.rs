@@ -43,7 +43,7 @@ const RESERVED_PART: u64 = 20;
 
 /// Runs the verb: prints what the drivers say as JSON.
 pub fn main() -> ExitCode {
-    let found = FoundGpus::look().map(|(_, found)| found.map(FoundGpus::with_free_memory));
+    let found = FoundGpus::look().map(|(_, found)| found);
     let Ok(text) = serde_json::to_string(&found) else { return ExitCode::FAILURE };
     println!("{text}");
     ExitCode::SUCCESS
@@ -100,16 +100,13 @@ pub fn described(
 pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
     let used = gpus.in_use();
     let least = used.iter().map(|device| device.memory_bytes).min().unwrap_or(0);
-    // Ranks have equal shares: what others leave on one device bounds those of all.
-    let left = used.iter().map(|device| device.memory_bytes.saturating_sub(device.used_by_others())).min().unwrap_or(0);
-    let driver = (least / RESERVED_PART).max(RESERVED_BYTES.min(least / 4));
-    let kept = driver.saturating_add(least.saturating_sub(left)).min(least.saturating_sub(1));
     let node = Node {
         name: facts.hostname.clone(),
         count: 1,
         cores: facts.cores_allowed.len(),
+        // Ranks have equal shares.
         memory_bytes: least.saturating_mul(used.len() as u64),
-        reserved_bytes: kept.saturating_mul(used.len() as u64),
+        reserved_bytes: (least / RESERVED_PART).max(RESERVED_BYTES.min(least / 4)).saturating_mul(used.len() as u64),
         accelerators: Some(used.len()),
         ..Node::default()
     };
@@ -123,16 +120,12 @@ mod tests {
 
     use super::*;
 
-    fn device(memory_bytes: u64, free_bytes: Option<u64>) -> GpuFacts {
-        GpuFacts { name: "GPU".to_owned(), memory_bytes, free_bytes }
-    }
-
     fn drivers(cuda: Option<&[u64]>) -> Drivers {
         let found = |bytes: &[u64]| FoundGpus {
             platform: "cuda".to_owned(),
             driver: "12.9".to_owned(),
             libraries: vec!["libcuda.so.1".to_owned()],
-            devices: bytes.iter().map(|&memory_bytes| device(memory_bytes, None)).collect(),
+            devices: bytes.iter().map(|&memory_bytes| GpuFacts { name: "GPU".to_owned(), memory_bytes }).collect(),
         };
         let none = |device: &str| DeviceError {
             device: device.to_owned(),
@@ -160,21 +153,6 @@ mod tests {
             assert!(machine.host.origin.contains("driver 12.9"), "{}", machine.host.origin);
             Machine::parse(&machine.to_toml().unwrap()).unwrap();
         }
-    }
-
-    #[test]
-    fn memory_that_other_processes_have_is_none_of_the_runs() {
-        let usable = |free: &[u64]| {
-            let devices = free.iter().map(|&free_bytes| device(80 << 30, Some(free_bytes))).collect();
-            let (platform, driver, libraries) = ("cuda".to_owned(), "12.9".to_owned(), Vec::new());
-            let gpus = FoundGpus { platform, driver, libraries, devices };
-            let machine = machine(&gpus, &hpl::machine::host::facts());
-            Machine::parse(&machine.to_toml().unwrap()).unwrap();
-            (machine.nodes[0].memory_bytes - machine.nodes[0].reserved_bytes) >> 30
-        };
-        assert_eq!(usable(&[79 << 30, 80 << 30]), 152, "what the context takes that asks is in what the driver takes");
-        assert_eq!(usable(&[79 << 30, 49 << 30]), 92, "30 GiB of each");
-        assert_eq!(usable(&[0]), 0);
     }
 
     #[test]
