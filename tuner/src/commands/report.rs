@@ -34,7 +34,7 @@ use crate::session::engine::Engine;
 pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     let folder = RunFolder::open(&args.folder)?;
     // The folder may be of somebody else.
-    plain::check_record(&folder)?;
+    folder.check_record()?;
     let session = Session::load(&folder.session_toml())?;
     let contents = journal::read(&folder.journal())?;
     for line in &contents.bad_lines {

@@ -83,7 +83,7 @@ impl Scored {
     /// or was changed.
     pub fn open(root: &Path, program: &Path) -> Result<Self, PackError> {
         let folder = RunFolder::open(root)?;
-        plain::check_record(&folder)?;
+        folder.check_record()?;
         let session = Session::load(&folder.session_toml())?;
         let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let named = rows.iter().find(|row| row.engine == Row::SIMULATED);
@@ -142,7 +142,7 @@ impl Scored {
     /// [`PackError`] for a record that lacks it, and an output without its result.
     pub fn in_pack(root: &Path, trial: u64) -> Result<Self, PackError> {
         let folder = RunFolder::open(&root.join("record"))?;
-        plain::check_record(&folder)?;
+        folder.check_record()?;
         let session = Session::load(&folder.session_toml())?;
         let rows = session.split(journal::read(&folder.journal())?.rows).all;
         let wrong = |problem: String| PackError::Output { file: root.join("HPL.out"), problem };

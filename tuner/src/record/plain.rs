@@ -10,9 +10,6 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-use super::folder::RunFolder;
-use crate::error::RecordError;
-
 /// More bytes than an output, a HPL.dat or a JSON of a run has.
 pub const TEXT_BYTES: u64 = 64 << 20;
 /// More bytes than a journal or a table of trials has.
@@ -73,15 +70,6 @@ pub fn check(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Makes sure that what is read first of a run folder may be read.
-///
-/// # Errors
-/// As [`check`], with the file.
-pub fn check_record(folder: &RunFolder) -> Result<(), RecordError> {
-    let files = [folder.session_toml(), folder.journal(), folder.engine_toml()];
-    files.iter().try_for_each(|path| check(path).map_err(RecordError::read(path)))
 }
 
 #[cfg(test)]

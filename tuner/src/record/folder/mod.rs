@@ -8,6 +8,7 @@ use hpl::program::files::{sync_folder, write_atomically};
 use jiff::Timestamp;
 
 use crate::error::RecordError;
+use crate::record::plain;
 
 mod lock;
 mod owner;
@@ -154,6 +155,15 @@ impl RunFolder {
             return Err(if began { RecordError::NoSession { path } } else { RecordError::NeverBegan { path } });
         }
         Ok(folder)
+    }
+
+    /// Makes sure that what is read first of it may be read: somebody else may have made it.
+    ///
+    /// # Errors
+    /// As [`plain::check`], with the file.
+    pub fn check_record(&self) -> Result<(), RecordError> {
+        let files = [self.session_toml(), self.journal(), self.engine_toml()];
+        files.iter().try_for_each(|path| plain::check(path).map_err(RecordError::read(path)))
     }
 
     /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
