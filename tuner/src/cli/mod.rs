@@ -198,7 +198,7 @@ pub struct TuneArgs {
     #[arg(long, conflicts_with_all = ["resume", "sbatch", "json"])]
     pub dry_run: bool,
     /// Write a Slurm batch script of this session to a new file, and run nothing
-    #[arg(long, value_name = "FILE", conflicts_with = "resume", value_parser = file_to_write)]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", value_parser = file_to_write())]
     pub sbatch: Option<PathBuf>,
     /// Number of nodes that the script of --sbatch requests; outside of a job, number of nodes on which --launcher starts processes
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = ["resume", "local"])]
@@ -323,7 +323,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
     /// File to write
-    #[arg(long, value_name = "FILE", default_value = "machine.toml", value_parser = file_to_write)]
+    #[arg(long, value_name = "FILE", default_value = "machine.toml", value_parser = file_to_write())]
     pub out: PathBuf,
     /// Time for the measurements, between 2s and 60s
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
@@ -366,6 +366,8 @@ pub struct OutputArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -373,5 +375,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// A session in a folder with such a name had no calibration: its child refused the path of the file.
+    #[test]
+    fn files_to_write_may_have_any_bytes_in_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(OsString::from_vec(b"a 'b\xff.toml".to_vec()));
+        let words = ["hpl-tune", "calibrate", "--out"].map(OsString::from);
+        let cli = Cli::of(words.into_iter().chain([path.clone().into_os_string()])).unwrap();
+        let Some(Command::Calibrate(args)) = cli.command else { panic!("another command") };
+        assert_eq!(args.out, path);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use objectives::mcl::{InnerGrid, LayerExtent, MemoryBandwidth};
 use objectives::scenario::{Choices, FactPlace, Layering};
 use space::machine::Machine;
@@ -77,7 +77,7 @@ pub struct PredictArgs {
     #[arg(long, conflicts_with_all = ["dat", "nodes", "n", "p", "q", "plot", "model", "measured"])]
     pub leave_one_out: bool,
     /// Draw GFLOP/s over N, the phases over the run, and weak scaling over nodes
-    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
+    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(svg))]
     pub plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -194,8 +194,8 @@ fn split(text: &str) -> Result<f64, String> {
     valid.ok_or_else(|| format!("'{text}' is not a number of at least 0 and below 1"))
 }
 
-fn svg(text: &str) -> Result<PathBuf, String> {
-    let path = super::values::file_to_write(text)?;
+fn svg(path: PathBuf) -> Result<PathBuf, String> {
+    let path = super::values::to_write(path)?;
     let is_svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     let named = path.with_extension("svg");
     is_svg.then_some(path).ok_or_else(|| format!("pictures are SVG; give {}", named.display()))

@@ -37,7 +37,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "FILE")]
     pub machine: Option<PathBuf>,
     /// Machine description to write, for `hpl-tune weights --machine`
-    #[arg(long, value_name = "FILE", value_parser = super::values::file_to_write)]
+    #[arg(long, value_name = "FILE", value_parser = super::values::file_to_write())]
     pub out: Option<PathBuf>,
     /// Print what was found as JSON
     #[arg(long)]

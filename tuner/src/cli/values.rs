@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use space::KernelChoice;
 
 /// What a session makes as large as possible, as users name it.
@@ -134,12 +135,16 @@ pub(super) fn launcher(text: &str) -> Result<String, String> {
     Ok(if held == words { text.to_owned() } else { held.join(" ") })
 }
 
-/// Parses the path of a file that will be written: what is to be said there is measured first, and must not be lost.
-pub(super) fn file_to_write(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
+/// Parses the path of a file that will be written, whatever bytes are in its name.
+pub(super) fn file_to_write() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(to_write)
+}
+
+/// The path of a file that will be written: what is to be said there is measured first, and must not be lost.
+pub(super) fn to_write(path: PathBuf) -> Result<PathBuf, String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() {
-        return Err(format!("'{text}' is a folder; give a file in it"));
+        return Err(format!("'{}' is a folder; give a file in it", path.display()));
     }
     match folder.is_dir() {
         true => Ok(path),
@@ -176,11 +181,11 @@ mod tests {
     #[test]
     fn a_file_is_written_into_a_folder_that_is_there() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        assert_eq!(file_to_write("machine.toml"), Ok(PathBuf::from("machine.toml")));
-        assert_eq!(file_to_write(&at("new.toml")), Ok(folder.path().join("new.toml")));
-        assert!(file_to_write(&at("none/new.toml")).unwrap_err().contains("make it first"));
-        assert!(file_to_write(folder.path().to_str().unwrap()).unwrap_err().contains("is a folder"));
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(to_write("machine.toml".into()), Ok(PathBuf::from("machine.toml")));
+        assert_eq!(to_write(at("new.toml")), Ok(at("new.toml")));
+        assert!(to_write(at("none/new.toml")).unwrap_err().contains("make it first"));
+        assert!(to_write(folder.path().to_path_buf()).unwrap_err().contains("is a folder"));
     }
 
     /// A file of nodes in the folder of the user was not found by the trials, after the probe had found it.

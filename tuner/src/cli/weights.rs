@@ -46,10 +46,10 @@ pub struct WeightsArgs {
     #[arg(long, value_name = "NAME", value_enum, default_value = "model")]
     pub method: MethodArg,
     /// Write the weights for `--weights` of run and xhpl
-    #[arg(long, value_name = "FILE", value_parser = super::values::file_to_write)]
+    #[arg(long, value_name = "FILE", value_parser = super::values::file_to_write())]
     pub out: Option<PathBuf>,
     /// Write the weights as HPL-GPU's node-perf.dat
-    #[arg(long, value_name = "FILE", value_parser = super::values::file_to_write)]
+    #[arg(long, value_name = "FILE", value_parser = super::values::file_to_write())]
     pub node_perf: Option<PathBuf>,
     /// Distribute this many equal ranks over the nodes instead, for programs without weights
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..))]
