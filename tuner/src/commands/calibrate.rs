@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::time::Instant;
 
+use hpl::program::files::check_writable;
 use objectives::calibration::{CalibrationOptions, calibrate as measure};
 use space::domain::largest_n;
 
 use crate::cli::CalibrateArgs;
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::search::budget::LONGEST_CALIBRATION_S;
@@ -25,6 +27,7 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     if !LIMITS_S.contains(&budget_s) {
         return Err(bad_input(format!("--budget {budget_s} s: a calibration takes between 2s and 60s")));
     }
+    check_writable(&args.out).map_err(RecordError::write(&args.out))?;
     let started = Instant::now();
     let mut progress = Progress::new(budget_s, args.quiet);
     progress.phase("calibrating");
@@ -65,4 +68,26 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         writeln!(out, "{text}\nwritten to {}", args.out.display())?;
     }
     Ok(exit::DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use space::KernelChoice;
+
+    use super::*;
+
+    /// What was measured was lost, as it is printed once it is written.
+    #[test]
+    fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
+        let budget = Duration::from_secs(20);
+        // A folder in which nobody can make a file.
+        let out = "/proc/machine.toml".into();
+        let begun = Instant::now();
+        let args = CalibrateArgs { out, budget, blas: KernelChoice::Builtin, quiet: true, tell: false };
+        let refused = calibrate(&args).unwrap_err().to_string();
+        assert!(refused.starts_with("cannot write /proc/machine.toml: "), "{refused}");
+        assert!(begun.elapsed() < budget / 4, "{:?}", begun.elapsed());
+    }
 }

@@ -8,12 +8,14 @@ use hpl::balance::weights::WeightSearch;
 use hpl::comm::grid::coords;
 use hpl::plan::layout::Layout;
 use hpl::plan::windows::{Window, Windows};
+use hpl::program::files::check_writable;
 use hpl::program::{RunOptions, measure_candidate, refuse_mpi};
 use space::stats::summary;
 use space::weights_file::WeightsFile;
 use space::{Candidate, Share, Weights, WindowsResult};
 
 use crate::cli::weights::WeightsArgs;
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::report::owners::{Bar, Owned, picture};
@@ -56,6 +58,9 @@ pub fn measured(args: &WeightsArgs, dat: &Path) -> anyhow::Result<u8> {
             hpl.n,
             hpl.nb
         )));
+    }
+    for path in [&args.out, &args.picture].into_iter().flatten() {
+        check_writable(path).map_err(RecordError::write(path))?;
     }
     let mut out = std::io::stdout().lock();
     let mut windows = Windows::Auto;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use hpl::measure::survey::{RankSurvey, Survey};
+use hpl::program::files::check_writable;
 use hpl::program::{Ranks, Runner, refuse_mpi};
 use objectives::links::Links;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
@@ -15,6 +16,7 @@ use space::{Candidate, HplParams};
 use crate::cli::survey::SurveyArgs;
 use crate::cluster::acceptance::LOAD;
 use crate::cluster::launched::survey::below_here;
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::session::input;
@@ -31,6 +33,9 @@ const SCHEMA: u32 = 2;
 pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     refuse_mpi(|name| std::env::var(name).ok()).map_err(bad_input)?;
     let engine = read_params(args.engine_params.as_deref())?;
+    if let Some(path) = &args.out {
+        check_writable(path).map_err(RecordError::write(path))?;
+    }
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let ranks = args.ranks.map_or((cores / engine.threads.max(1)).max(1), |ranks| ranks as usize);
     if args.program.is_none() && ranks * engine.threads > cores {
