@@ -19,7 +19,8 @@ const REST: Duration = Duration::from_secs(1);
 /// Bytes of an answer at most, more than the ranks of the largest machines say of themselves: what prints on and on gives none.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The output of a command; `None` if the command does not exist, fails, takes more than ten seconds or prints without end.
+/// The output of a command, in which `�` stands for what is no UTF-8; `None` if the command does not exist, fails, takes more than ten
+/// seconds or prints without end.
 pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     answer(Command::new(program).args(arguments))
 }
@@ -51,7 +52,8 @@ pub fn answer_within(command: &mut Command, limit: Duration) -> Option<String> {
             }
         }
     };
-    String::from_utf8(output.rest().filter(|_| status.success())?).ok()
+    let said = output.rest().filter(|_| status.success())?;
+    Some(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// What a child prints, read while it runs: a pipe holds little, and a process that outlives the child may keep it open.
@@ -128,6 +130,12 @@ mod tests {
     #[test]
     fn answers_may_be_long() {
         assert_eq!(shell("head -c 300000 /dev/zero", ANSWERS).map(|text| text.len()), Some(300_000));
+    }
+
+    /// The steps of a job were not found where one of them had a name in Latin-1.
+    #[test]
+    fn an_answer_with_bytes_that_are_no_text_is_one() {
+        assert_eq!(shell(r"printf '17.2 xhpl\n17.3 \351t\351\n'", ANSWERS).as_deref(), Some("17.2 xhpl\n17.3 �t�\n"));
     }
 
     /// All that came until the time limit was kept, some gigabytes.

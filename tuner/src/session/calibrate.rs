@@ -48,7 +48,7 @@ pub fn in_child(
         if !wait(&mut child, &folder, store, budget, progress, interrupt)? {
             return Ok(false);
         }
-        let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
+        let said = printed(&folder.join("stderr.txt"));
         if out.exists() {
             said.lines().for_each(|line| progress.line(line));
             return Ok(true);
@@ -70,6 +70,11 @@ pub fn in_child(
 fn tries_s(first_s: f64) -> impl Iterator<Item = f64> {
     let tries = if first_s < LONGEST_CALIBRATION_S { 3 } else { 2 };
     [1.0, 2.0, 4.0].into_iter().take(tries).map(move |times| (times * first_s).min(LONGEST_CALIBRATION_S))
+}
+
+/// What the child has printed into the file at `path` so far. A library may print bytes that are no UTF-8.
+fn printed(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
 }
 
 /// Why there is no calibration, by how the child ended and what it `said`.
@@ -117,7 +122,7 @@ fn wait(
             child.wait().context("cannot wait for the calibration")?;
             return Ok(false);
         }
-        let told = std::fs::read_to_string(folder.join("stdout.txt")).unwrap_or_default();
+        let told = printed(&folder.join("stdout.txt"));
         told.lines().next_back().into_iter().for_each(|now| progress.now(now));
         progress.tick(budget.left_s());
         store.heartbeat(budget.spent_s());
@@ -136,6 +141,16 @@ mod tests {
         assert_eq!(tries(12.0), [12.0, 24.0, 48.0]);
         assert_eq!(tries(40.0), [40.0, 60.0, 60.0]);
         assert_eq!(tries(LONGEST_CALIBRATION_S), [60.0, 60.0]);
+    }
+
+    /// With a library that complained in Latin-1 nothing was said of why there was no calibration.
+    #[test]
+    fn what_a_calibration_says_is_told_whatever_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stderr.txt");
+        assert_eq!(printed(&path), "");
+        std::fs::write(&path, b"m\xe9moire\nhpl-tune: 2.0 s are too short\n").unwrap();
+        assert_eq!(printed(&path), "m\u{fffd}moire\nhpl-tune: 2.0 s are too short\n");
     }
 
     #[test]

@@ -26,9 +26,9 @@ pub(super) fn power_of_run(
     };
     // Only a run of another engine says by its output when its core phase was.
     let printed = measured.filter(|measured| measured.result.is_none());
-    let output = printed.and_then(|_| std::fs::read_to_string(results).ok());
+    let output = printed.and_then(|_| std::fs::read(results).ok()).unwrap_or_default();
     let spans = GuardRecord::read(folder).ok();
-    let spans = spans.and_then(|guard| RunSpans::new(&guard, measured, output.as_deref().unwrap_or_default()));
+    let spans = spans.and_then(|guard| RunSpans::new(&guard, measured, &String::from_utf8_lossy(&output)));
     let record = spans.map_or(Ok(None), |spans| reader.of_run(samples, &spans));
     let record = record.unwrap_or_else(|problem| {
         progress.warn_once(&problem);
