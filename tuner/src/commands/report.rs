@@ -176,12 +176,12 @@ fn exports(
 
 /// What the run of a row printed. It is in the folder of its input, which a user may have deleted; then HPL.out may have it still, and is left
 /// as it is where the row does not tell. A link is not followed: it could lead to a private file.
-fn printed(folder: &RunFolder, row: &Row, results: &str) -> Option<String> {
+fn printed(folder: &RunFolder, row: &Row, results: &str) -> Option<Vec<u8>> {
     let trial = folder.trial(row.trial);
-    let text = |path: &Path| plain::text(path, TEXT_BYTES).ok();
-    let own = text(&trial.join(results)).filter(|_| !trial.is_symlink());
-    let is_own = |text: &String| row.output_sha256.as_ref().is_none_or(|own| *own == sha256::of_bytes(text.as_bytes()));
-    own.or_else(|| text(&folder.hpl_out()).filter(is_own))
+    let bytes = |path: &Path| plain::read(path, TEXT_BYTES).ok();
+    let own = bytes(&trial.join(results)).filter(|_| !trial.is_symlink());
+    let is_own = |bytes: &Vec<u8>| row.output_sha256.as_ref().is_none_or(|own| *own == sha256::of_bytes(bytes));
+    own.or_else(|| bytes(&folder.hpl_out()).filter(is_own))
 }
 
 #[cfg(test)]
@@ -203,13 +203,15 @@ mod tests {
         let session = Session { engine: engine.name().to_owned(), ..session() };
         let rows = [Row { trial: 3, rate_gflops: Some(10.0), nb: 64, ..row(0) }];
         std::fs::create_dir_all(folder.trial(3)).unwrap();
-        for (name, text) in [("stdout.txt", "chatter"), ("hpccoutf.txt", "results")] {
+        // It may print the name of a processor in Latin-1.
+        let results = &b"results of a Xeon\xae"[..];
+        for (name, text) in [("stdout.txt", &b"chatter"[..]), ("hpccoutf.txt", results)] {
             std::fs::write(folder.trial(3).join(name), text).unwrap();
         }
         let program = Path::new("/usr/bin/hpl-tune");
         let exports = exports(&folder, (&Summary::new(&session, &rows), &rows[..]), &engine.runs(program), program);
         exports.unwrap().unwrap().write(&folder).unwrap();
-        assert_eq!(std::fs::read_to_string(folder.hpl_out()).unwrap(), "results");
+        assert_eq!(std::fs::read(folder.hpl_out()).unwrap(), results);
     }
 
     /// Of windows nothing is printed that were a result; and what a whole run printed stays when the folder of its trial is deleted.
@@ -229,9 +231,9 @@ mod tests {
         assert_eq!(hpl_out(&by_windows, &[windows(0, 128, 20.0)]), None);
         std::fs::write(folder.hpl_out(), "results").unwrap();
         let whole = Row { output_sha256: Some(sha256::of_bytes(b"results")), ..row(1) };
-        assert_eq!(hpl_out(&session(), &[whole]).as_deref(), Some("results"));
+        assert_eq!(hpl_out(&session(), &[whole]).as_deref(), Some(&b"results"[..]));
         let untold = Row { output_sha256: None, ..row(1) };
-        assert_eq!(hpl_out(&session(), &[untold]).as_deref(), Some("results"), "nobody knows better");
+        assert_eq!(hpl_out(&session(), &[untold]).as_deref(), Some(&b"results"[..]), "nobody knows better");
         let other = Row { output_sha256: Some(sha256::of_bytes(b"others")), ..row(1) };
         assert_eq!(hpl_out(&session(), &[other]), None, "it is of another run");
         // A folder from somebody else has links to files of the user.

@@ -21,8 +21,8 @@ pub struct Exports {
     pub engine_params: Option<String>,
     /// `run.sh`, a POSIX shell script in the folder of the two.
     pub run_sh: String,
-    /// `HPL.out`: what the final run printed, else the last whole run of the best; none where there was no such run.
-    pub hpl_out: Option<String>,
+    /// `HPL.out`: the bytes that the final run printed, else the last whole run of the best; none where there was no such run.
+    pub hpl_out: Option<Vec<u8>>,
     /// Names and texts of what another engine reads.
     pub inputs: Vec<(String, String)>,
 }
@@ -48,7 +48,7 @@ impl Exports {
         candidate: &Candidate,
         (rate_gflops, how): (f64, &str),
         program: &Path,
-        hpl_out: Option<String>,
+        hpl_out: Option<Vec<u8>>,
     ) -> Result<Self, ExportError> {
         let mut dat = HplDat::single(&candidate.hpl);
         dat.comments[1] = format!("hpl-tune: {} GFLOP/s {how}", digits(rate_gflops));
@@ -89,7 +89,7 @@ impl Exports {
             replace_file(&folder.root().join(name), text.as_bytes())?;
         }
         match &self.hpl_out {
-            Some(text) => replace_file(&folder.hpl_out(), text.as_bytes()),
+            Some(bytes) => replace_file(&folder.hpl_out(), bytes),
             None => remove(&folder.hpl_out()),
         }
     }
@@ -181,7 +181,7 @@ mod tests {
         let best = Summary::new(&session(), &[row(0)]).best.unwrap();
         let program = Path::new("/usr/bin/hpl-tune");
         let exports = |printed: Option<&str>| {
-            let printed = printed.map(str::to_owned);
+            let printed = printed.map(|text| text.as_bytes().to_vec());
             Exports::new(&best.candidate, (best.rate_gflops, "measured"), program, printed).unwrap()
         };
         exports(None).write(&folder).unwrap();
