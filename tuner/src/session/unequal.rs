@@ -7,6 +7,7 @@ use space::{EngineParams, KernelChoice, Share, Unequal, Weights};
 
 use crate::exit::bad_input;
 use crate::session::engine::Engine;
+use crate::session::engine::programs::from_any_folder;
 use crate::session::input::{read_params, read_weights};
 
 /// What the user gives about the ranks.
@@ -32,6 +33,7 @@ impl RankInput<'_> {
         }
         let EngineParams { rank_kernels: kernels, weights, .. } = params(self.engine_params)?;
         let weights = self.weights.map_or(Ok(weights), read_weights)?;
+        let kernels = kernels.into_iter().map(held).collect::<anyhow::Result<Vec<_>>>()?;
         let mut unequal = Unequal { speeds: speeds(&weights), node_cores: None, kernels };
         if unequal.speeds.is_empty() {
             unequal.speeds = machine.map(|machine| surveyed(machine, cores)).unwrap_or_default();
@@ -78,6 +80,14 @@ fn params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
     Ok(params)
 }
 
+/// The same kernels for runs in any folder, as those of `--blas` are.
+fn held(kernels: KernelChoice) -> anyhow::Result<KernelChoice> {
+    Ok(match kernels {
+        KernelChoice::Blas(path) => KernelChoice::Blas(from_any_folder(&path)?),
+        built_in => built_in,
+    })
+}
+
 /// The name of kernels that are no built-in ones, and look like no file of a library.
 fn unknown(kernels: &KernelChoice) -> Option<String> {
     let KernelChoice::Blas(path) = kernels else { return None };
@@ -122,6 +132,19 @@ mod tests {
         assert!(speeds(&weights(&[], &[])).is_empty());
         assert_eq!(speeds(&weights(&[], &[2.0, 1.0])), shares(&[2.0, 1.0]));
         assert_eq!(speeds(&weights(&[1.0, 0.5], &[2.0, 1.0])), shares(&[2.0, 1.0, 1.0, 0.5]));
+    }
+
+    /// The processes of an MPI job, a resume and `run.sh` work in other folders, and found no library there.
+    #[test]
+    fn libraries_of_ranks_are_found_from_any_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine-params.toml");
+        std::fs::write(&path, "rank_kernels = [\"lib/libblas.so.3\", \"libblas.so.3\", \"builtin\"]\n").unwrap();
+        let input = RankInput { engine_params: Some(&path), ..RankInput::default() };
+        let found = input.unequal(&Engine::Ours, None, 4).unwrap().kernels;
+        let blas = |path: &Path| KernelChoice::Blas(path.to_path_buf());
+        let here = std::path::absolute("lib/libblas.so.3").unwrap();
+        assert_eq!(found, [blas(&here), blas(Path::new("libblas.so.3")), KernelChoice::Builtin]);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// Folder in that of this program with the `xhpl` of `hpl-tune mpi-setup`.
 pub(crate) const MPI_FOLDER: &str = "mpi";
 
-/// A program that runs in the folders of trials find: absolute, unless it is looked for on the search path.
-pub(super) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
+/// A program, or a library, that runs in the folders of trials find: absolute, unless it is looked for by its name.
+pub(crate) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
     Ok(if program.components().count() > 1 { std::path::absolute(program)? } else { program.to_path_buf() })
 }
 
