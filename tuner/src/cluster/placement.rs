@@ -33,19 +33,39 @@ const RANKS: [&str; 7] = [
     "ALPS_APP_PE",
 ];
 
-/// What one process says.
+/// What one process says, in a line: srun passes on 1024 bytes at a time, and mixes those of several processes between them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct PlacedProcess {
     /// Its rank, where its launcher says it.
     rank: Option<usize>,
     host: String,
+    /// Ascending.
+    #[serde(with = "as_ranges")]
     cores_allowed: Vec<usize>,
     memory_bytes: u64,
 }
 
+/// Numbers as `0-3,8`.
+mod as_ranges {
+    use hpl::machine::host::cpu_list;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::session::preflight::ranges;
+
+    pub(super) fn serialize<S: Serializer>(numbers: &[usize], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&ranges(numbers))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<usize>, D::Error> {
+        let text = String::deserialize(from)?;
+        cpu_list(&text).ok_or_else(|| D::Error::custom(format_args!("'{text}' is no list of cores, as 0-3,8")))
+    }
+}
+
 /// Prints where this process runs, in one line of JSON.
 pub fn main() -> ExitCode {
-    let facts = host::facts();
+    let mut facts = host::facts();
+    facts.cores_allowed.sort_unstable();
     let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     let here = PlacedProcess {
         rank,
@@ -173,6 +193,16 @@ mod tests {
         let cores: Vec<&[usize]> = found.ranks.iter().map(|rank| rank.cores.as_slice()).collect();
         assert_eq!(cores, [[0, 1], [2, 3], [0, 1]]);
         assert_eq!(doubts(&found), [""; 0]);
+    }
+
+    /// Of nodes with some 250 cores and more the lines of processes under srun were mixed, and their ranks missing.
+    #[test]
+    fn no_line_of_a_node_with_many_cores_is_split_on_its_way() {
+        let (host, memory_bytes) = ("n".repeat(64), u64::MAX);
+        let process = PlacedProcess { rank: Some(1_000_000), host, cores_allowed: (0..1024).collect(), memory_bytes };
+        let line = serde_json::to_string(&process).unwrap();
+        assert!(line.len() < 200, "{line}");
+        assert_eq!(serde_json::from_str::<PlacedProcess>(&line).unwrap(), process);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod parse;
 mod vitals;
 
 pub(crate) use self::domains::Domains;
-pub(crate) use self::parse::cpu_list;
+pub use self::parse::cpu_list;
 pub use self::vitals::{HostVitals, VitalsReader};
 use std::fs;
 use std::path::Path;

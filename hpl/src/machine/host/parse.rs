@@ -19,7 +19,7 @@ pub(super) fn meminfo_bytes(text: &str, key: &str) -> Option<u64> {
 }
 
 /// A list of CPU numbers, `0-3,8,10-11`; ascending, without repeats.
-pub(crate) fn cpu_list(text: &str) -> Option<Vec<usize>> {
+pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
