@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hpl::machine::bindings::Bindings;
 use hpl::machine::host::HostFacts;
-use objectives::launcher::MpiJob;
+use objectives::launcher::{MpiJob, is_srun, words};
 use space::machine::Node;
 
 use super::bindings::bindings;
@@ -170,7 +170,7 @@ pub(crate) fn found(
 fn probe(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> (usize, usize) {
     let granted = allocation.least_cpus().unwrap_or(here_cores);
     // Slurm counts logical CPUs, Open MPI and others cores.
-    let threads = if job.launcher.starts_with("srun") { granted } else { granted.min(here_cores) };
+    let threads = if is_srun(&words(&job.launcher)) { granted } else { granted.min(here_cores) };
     match allocation.nodes() {
         1 if threads > 1 => (2, threads / 2),
         nodes => (nodes, threads.max(1)),
@@ -312,6 +312,8 @@ mod tests {
     fn a_probe_has_a_rank_on_each_node_and_two_on_one() {
         let job = |launcher: &str| MpiJob::new(launcher, "xhpl".into());
         assert_eq!(probe(&job("srun"), &allocation(&[128, 128], None), 64), (2, 128));
+        // By its path it was asked for half of the CPUs, and half of the cores were found.
+        assert_eq!(probe(&job("/opt/slurm/bin/srun"), &allocation(&[128, 128], None), 64), (2, 128));
         assert_eq!(probe(&job("mpirun"), &allocation(&[128, 128], None), 64), (2, 64));
         assert_eq!(probe(&job("mpirun"), &allocation(&[128], None), 64), (2, 32));
         assert_eq!(probe(&job("srun"), &allocation(&[1], None), 1), (1, 1));
