@@ -47,6 +47,15 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder_of(path))
 }
 
+/// A file without a name for what a child prints: in the `usual` folder of temporary files, or where there is no such one in `folder`, as
+/// TMPDIR may name one of the node from which a job was submitted.
+///
+/// # Errors
+/// The system's error of making it in `folder`.
+pub fn nameless_file(usual: &Path, folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(usual).or_else(|_| tempfile::tempfile_in(folder))
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -114,6 +123,16 @@ mod tests {
         let missing = folder.path().join("none/result.json");
         let error = write_atomically(&missing, b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// On a node without the folder that TMPDIR names no launcher was started.
+    #[test]
+    fn a_missing_folder_of_temporary_files_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = nameless_file(Path::new("/no/such/folder"), folder.path()).unwrap();
+        file.write_all(b"said").unwrap();
+        assert!(names(folder.path()).is_empty());
+        assert!(nameless_file(Path::new("/no/such/folder"), Path::new("/nor/this")).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hpl::measure::power::{SensorSet, Unreadable};
+use hpl::program::files::nameless_file;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::real::{guard, telling_lines};
@@ -234,7 +235,7 @@ impl NodeAgents {
 
     fn launch(&self) -> std::io::Result<Running> {
         let lease = Lease::new(&self.command.folder)?;
-        let stderr = tempfile::tempfile()?;
+        let stderr = nameless_file(&std::env::temp_dir(), &self.command.folder)?;
         let mut words = self.command.words.clone();
         words.extend([self.command.root.clone().into(), lease.path().into(), self.pace_s().to_string().into()]);
         let mut command = guard::tied(&words);

@@ -172,7 +172,8 @@ impl GpuRuns<'_> {
             unequal: Unequal::default(),
         };
         let usual = self.engine.usual(&spec).map_err(|error| error.to_string())?;
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        // TMPDIR may name a folder of another node.
+        let folder = tempfile::tempdir().or_else(|_| tempfile::tempdir_in(".")).map_err(|error| error.to_string())?;
         let runs = self.engine.runs(self.look.program);
         let mut running =
             runs.start(&RunSpec::whole(&usual), folder.path(), limit_s).map_err(|failure| failure.to_string())?;

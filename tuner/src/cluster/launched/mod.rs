@@ -13,6 +13,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use hpl::program::files::nameless_file;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::launcher::MpiJob;
@@ -73,7 +74,7 @@ pub(crate) fn answer(
     cancel: impl FnOnce(Instant),
 ) -> anyhow::Result<(String, Vec<u8>)> {
     let line = quoted(words).join(" ");
-    let mut stderr = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut stderr = nameless_file(&std::env::temp_dir(), folder).context("cannot make a temporary file")?;
     let kept = stderr.try_clone().context("cannot share a temporary file")?;
     let mut command = guard::tied(words);
     command.envs(variables.iter().cloned());
