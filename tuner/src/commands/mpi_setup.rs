@@ -9,7 +9,7 @@ use anyhow::Context;
 use hpl::comm::mpi::{LIBRARY, SOURCE};
 use hpl::machine::bindings::Bindings;
 use objectives::launcher::{MpiJob, words};
-use objectives::real::telling_lines;
+use objectives::real::{quoted, telling_lines};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, HplParams, RunResult};
 
@@ -64,7 +64,7 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
         None => println!("not checked: run hpl-tune mpi-setup without --no-check where jobs may run"),
     }
     if args.out.is_some() {
-        println!("to use it: --program {folder}/{XHPL}");
+        println!("to use it: --program {}", quoted([out.join(XHPL)]).concat());
     } else {
         println!("sessions on processes use it where no --program is given");
     }
@@ -140,14 +140,20 @@ fn checked(args: &MpiSetupArgs, mpicc: &Path, xhpl: &Path, folder: &Path) -> any
     }
 }
 
-/// The launcher in the folder of a compiler wrapper, as it is found from any folder: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`.
+/// The launcher in the folder of a compiler wrapper, as it is found from any folder: `mpirun.mpich` of `mpicc.mpich`, else `mpirun`. In a folder with a
+/// space in its name, at which a launcher is divided into words, it is looked for on the search path, as the wrapper is.
 fn mpirun_of(mpicc: &Path) -> String {
     let name = mpicc.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let own = name.strip_prefix("mpicc").filter(|kind| kind.starts_with('.')).map(|kind| format!("mpirun{kind}"));
     let names = own.into_iter().chain(["mpirun".to_owned()]);
     let mut beside = names.map(|name| mpicc.with_file_name(name));
     let beside = beside.find(|path| path.is_file()).and_then(|path| std::path::absolute(path).ok());
-    let program = beside.unwrap_or_else(|| PathBuf::from("mpirun"));
+    let is_word = |path: &Path| path.to_str().is_some_and(|path| !path.contains(char::is_whitespace));
+    let program = match beside {
+        Some(path) if is_word(&path) => path,
+        Some(path) => path.file_name().unwrap_or_default().into(),
+        None => PathBuf::from("mpirun"),
+    };
     format!("{} -np {{np}}", program.display())
 }
 
@@ -165,6 +171,10 @@ mod tests {
         assert_eq!(mpirun_of(&path("mpicc.mpich")), format!("{} -np {{np}}", path("mpirun").display()));
         fs::write(path("mpirun.mpich"), "").unwrap();
         assert_eq!(mpirun_of(&path("mpicc.mpich")), format!("{} -np {{np}}", path("mpirun.mpich").display()));
+        let spaced = path("my programs");
+        fs::create_dir(&spaced).unwrap();
+        fs::write(spaced.join("mpirun.mpich"), "").unwrap();
+        assert_eq!(mpirun_of(&spaced.join("mpicc.mpich")), "mpirun.mpich -np {np}", "its path would be two words");
         // The run that checks it is in another folder than its user.
         let up: PathBuf = std::env::current_dir().unwrap().components().skip(1).map(|_| "..").collect();
         let relative = up.join(folder.path().strip_prefix("/").unwrap()).join("mpicc");

@@ -8,6 +8,7 @@ use hpl::program::files::check_writable;
 use hpl::program::{Ranks, Runner, refuse_mpi};
 use objectives::links::Links;
 use objectives::outliers::{Outlier, lost_by_equal_shares, outliers};
+use objectives::real::quoted;
 use serde_json::json;
 use space::machine::{Host, Layer, Machine, Node};
 use space::stats::{MedianSpread, summary};
@@ -69,7 +70,8 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.out {
         replace_file(path, machine.to_toml()?.as_bytes())?;
         if !args.json {
-            writeln!(out, "\nwritten to {0}; weights for it: hpl-tune weights --machine {0}", path.display())?;
+            let word = quoted([path]).concat();
+            writeln!(out, "\nwritten to {}; weights for it: hpl-tune weights --machine {word}", path.display())?;
         }
     }
     out.flush()?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use objectives::launcher::MpiJob;
+use objectives::real::quoted;
 use space::Unequal;
 use space::machine::{Machine, Node};
 
@@ -52,7 +53,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
     // Its nodes were those of its job, not such as the user's launcher reaches.
     let was_in_job = mpi.launcher.starts_with("srun") && !session.command.contains("--launcher");
     if was_in_job && job.as_ref().is_some_and(|job| job.manager.is_empty()) {
-        let root = folder.root().display();
+        let root = quoted([folder.root()]).concat();
         return Err(bad_input(format!(
             "{root}: the session ran on {before} nodes of a Slurm job, and this is none: submit its script again, or resume it in a job; \
              hpl-tune report {root} shows what it has"
@@ -79,7 +80,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
              --warm-start {}",
             session.hosts.join(" "),
             now.hosts.join(" "),
-            folder.root().display()
+            quoted([folder.root()]).concat()
         )));
     }
     let names = session.node_names();
