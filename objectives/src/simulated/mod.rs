@@ -174,9 +174,11 @@ impl SimulatedCluster {
         Ok((Self { slow, machine, ..self.clone() }, least))
     }
 
-    /// Names of the nodes, in the order of the ranks; each contains `simulated`.
+    /// Names of the nodes, in the order of the ranks; each contains `simulated`. As names of hosts they have no spaces and commas, at which
+    /// lists of them are divided.
     pub fn hosts(&self) -> Vec<String> {
-        (1..=self.node().count).map(|index| format!("simulated-{}-{index}", self.node().name)).collect()
+        let name = self.node().name.replace(|sign: char| sign.is_whitespace() || sign == ',', "-");
+        (1..=self.node().count).map(|index| format!("simulated-{name}-{index}")).collect()
     }
 
     /// The description that a tuner gets: every rate with its error, no slow nodes, and only the layers within a node, as from a

@@ -108,6 +108,16 @@ fn runs_break_off_hang_and_become_slower_as_described() {
     assert!(changed.run(&crowded, Asked::Whole, Clock::default()).unwrap_err().contains("do not fit"));
 }
 
+/// Trials on some nodes of such a group were taken for those of other nodes, or found none.
+#[test]
+fn names_of_nodes_have_nothing_at_which_a_list_is_divided() {
+    let mut cluster = cluster();
+    cluster.machine.nodes[0].name = "fat node, new".to_owned();
+    let hosts = cluster.hosts();
+    assert_eq!(hosts[0], "simulated-fat-node--new-1");
+    assert_eq!(cluster.part(&hosts[1..3]).unwrap().0.node().count, 2);
+}
+
 /// Each node alone is as slow as it is among the others, and named.
 #[test]
 fn runs_on_single_nodes_are_as_slow_as_these() {
