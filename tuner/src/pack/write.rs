@@ -128,7 +128,7 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
     entries.extend(tables(scored, &manifest, &libraries)?);
     entries.extend(texts(scored, &manifest, facts.as_ref())?);
     if let Some((power, readings)) = power.zip(readings) {
-        entries.push(("power.csv".to_owned(), readings.into_bytes()));
+        entries.push(("power.csv".to_owned(), readings));
         entries.push(("power.json".to_owned(), json(&power)?));
     }
     if let Some(path) = request.site {

@@ -26,7 +26,7 @@ pub struct Reading {
 /// Why a file is no list of readings. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LogError {
-    /// It cannot be read as text.
+    /// It cannot be read.
     #[error("cannot read it: {0}")]
     Unreadable(String),
     /// Its first line names no such columns.

@@ -58,14 +58,14 @@ impl Power {
         })
     }
 
-    /// The same of the file at `path`, with its text.
+    /// The same of the file at `path`, with its bytes.
     ///
     /// # Errors
     /// [`PackError::PowerLog`].
-    pub fn read(path: &Path, offset_s: f64, stamps: &Stamps) -> Result<(Self, String), PackError> {
+    pub fn read(path: &Path, offset_s: f64, stamps: &Stamps) -> Result<(Self, Vec<u8>), PackError> {
         let wrong = |cause| PackError::PowerLog { file: path.to_path_buf(), cause };
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(LogError::Unreadable(error.to_string())))?;
-        let power = Self::new(&text, offset_s, stamps).map_err(wrong)?;
-        Ok((power, text))
+        let bytes = std::fs::read(path).map_err(|error| wrong(LogError::Unreadable(error.to_string())))?;
+        let power = Self::new(&String::from_utf8_lossy(&bytes), offset_s, stamps).map_err(wrong)?;
+        Ok((power, bytes))
     }
 }

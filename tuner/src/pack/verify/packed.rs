@@ -171,8 +171,8 @@ fn power(checked: &mut Checked, root: &Path, manifest: &Manifest) -> Option<Powe
         checked.find("power.json", "it is missing, or cannot be read", AGAIN);
         return None;
     };
-    let text = plain::text(&csv, RECORD_BYTES).unwrap_or_default();
-    match Power::new(&text, said.offset_s, &manifest.stamps) {
+    let bytes = plain::read(&csv, RECORD_BYTES).unwrap_or_default();
+    match Power::new(&String::from_utf8_lossy(&bytes), said.offset_s, &manifest.stamps) {
         Ok(found) => {
             if found == said {
                 checked.looked("power.json with the readings of power.csv");

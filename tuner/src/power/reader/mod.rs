@@ -34,9 +34,10 @@ impl MeterLog {
     /// # Errors
     /// [`LogError`].
     pub fn readings(&self) -> Result<Vec<Reading>, LogError> {
-        let text = fs::read_to_string(&self.path).map_err(|error| LogError::Unreadable(error.to_string()))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        log::parse(&text[..whole], self.offset_s)
+        let bytes = fs::read(&self.path).map_err(|error| LogError::Unreadable(error.to_string()))?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        // A meter may name its other columns in Latin-1.
+        log::parse(&String::from_utf8_lossy(&bytes[..whole]), self.offset_s)
     }
 
     /// Makes sure that it is a meter's file, which may have no readings yet.

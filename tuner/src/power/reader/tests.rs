@@ -165,3 +165,13 @@ fn accelerators_alone_are_no_node() {
     assert_eq!((columns.power_w, columns.gflops_per_w), (Some(300.0), None));
     assert!(!reader.can_read());
 }
+
+/// The file of a meter that has a column in °C, written in Latin-1, could not be read.
+#[test]
+fn a_meter_names_its_other_columns_in_any_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("meter.csv");
+    fs::write(&path, b"time,watts,\xb0C\n1,100,20\n2,110,20\n3,120,21\n4,1").unwrap();
+    let readings = MeterLog { path, offset_s: 0.0 }.readings().unwrap();
+    assert_eq!(readings.iter().map(|reading| reading.watts).collect::<Vec<f64>>(), [110.0, 120.0]);
+}
