@@ -7,6 +7,7 @@ use nix::unistd::getuid;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
+use crate::real::slurm::short;
 use crate::simulated::VERB;
 use crate::slurm_clock::SlurmClock;
 
@@ -211,6 +212,14 @@ fn without_places(words: Vec<String>) -> Vec<String> {
     kept
 }
 
+/// The variable in which Slurm lists the nodes of a job.
+const NODES_OF_JOB: &str = "SLURM_JOB_NODELIST";
+
+/// The name by which Slurm knows the host `node`, where it lists the nodes of the job as `of_job`: without a domain unless these have one.
+fn name_in_slurm<'a>(node: &'a str, of_job: Option<&str>) -> &'a str {
+    if of_job.is_some_and(|list| !list.contains('.')) { short(node) } else { node }
+}
+
 /// How a launcher is told the nodes of its ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlacedBy {
@@ -237,8 +246,10 @@ impl PlacedBy {
     fn keep_to(self, words: &mut Vec<String>, nodes: &[String], cores: usize) {
         let (flags, value) = match self {
             Self::Slurm => {
+                let of_job = std::env::var(NODES_OF_JOB).ok();
+                let names: Vec<&str> = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref())).collect();
                 // Of two the last one holds.
-                words.extend([format!("--nodelist={}", nodes.join(",")), format!("--nodes={}", nodes.len())]);
+                words.extend([format!("--nodelist={}", names.join(",")), format!("--nodes={}", nodes.len())]);
                 return;
             }
             Self::OpenMpi => {
@@ -323,6 +334,14 @@ mod tests {
         let simulated = MpiJob { simulated: Some("s.toml".into()), ..MpiJob::new("none", "hpl-tune".into()) };
         let command = simulated.on(&nodes).command(&candidate);
         assert!(simulated.chooses_nodes() && command.ends_with(&["--nodes".into(), "n2".into()]), "{command:?}");
+    }
+
+    /// Slurm refused a step on a node by the name that the node itself has.
+    #[test]
+    fn nodes_have_the_names_that_slurm_knows() {
+        let of = |list: Option<&str>| name_in_slurm("n7.site.org", list);
+        assert_eq!([of(Some("n[6-9]")), of(Some("n[6-9].site.org")), of(None)], ["n7", "n7.site.org", "n7.site.org"]);
+        assert_eq!(name_in_slurm("n7", Some("n[6-9]")), "n7");
     }
 
     #[test]
