@@ -129,7 +129,7 @@ impl MpiJob {
     pub fn environment(&self) -> Option<(String, String)> {
         let first = self.nodes.first().filter(|_| PlacedBy::of(&words(&self.launcher)) == Some(PlacedBy::OpenMpi))?;
         let parent = std::env::var(OPEN_MPI_FOLDER).unwrap_or_else(|_| "/tmp".to_owned());
-        Some((OPEN_MPI_FOLDER.to_owned(), format!("{parent}/hpl-tune-{}-{first}", getuid())))
+        Some((OPEN_MPI_FOLDER.to_owned(), format!("{parent}/hpl-tune-{}-{}", getuid(), short(first))))
     }
 
     /// The words of the launcher for `candidate`.
@@ -350,7 +350,7 @@ mod tests {
             let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
             MpiJob::new(launcher, "xhpl".into()).on(&nodes).environment()
         };
-        let (_, path) = folders("mpirun.openmpi -np {np}", &["n3", "n4"]).unwrap();
+        let (_, path) = folders("mpirun.openmpi -np {np}", &["n3.site.org", "n4"]).unwrap();
         assert!(path.ends_with(&format!("/hpl-tune-{}-n3", getuid())), "{path}");
         assert!(folders("mpirun", &[]).is_none() && folders("srun", &["n3"]).is_none(), "no need");
     }
