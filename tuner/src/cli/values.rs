@@ -110,6 +110,11 @@ const FILES_OF_NODES: [&str; 6] =
 
 /// Parses a launcher; its path and that of its file of nodes become absolute, as each trial runs in a folder of its own.
 pub(super) fn launcher(text: &str) -> Result<String, String> {
+    if text.contains(['\'', '"']) {
+        return Err(format!(
+            "'{text}': a launcher is divided into words at its spaces, and quotes hold none together; leave them out"
+        ));
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut held: Vec<String> = Vec::new();
     for (at, word) in words.iter().copied().enumerate() {
@@ -208,6 +213,14 @@ mod tests {
             "mpirun --mca Cargo.toml -np {np}",
         ] {
             assert_eq!(launcher(same).as_deref(), Ok(same));
+        }
+    }
+
+    /// The quotes were parts of words, and what they held together was several.
+    #[test]
+    fn a_launcher_with_quotes_is_refused() {
+        for text in ["mpirun -x 'A=b c' -np {np}", "srun --constraint=\"a&b\" -n {np}"] {
+            assert!(launcher(text).unwrap_err().contains("quotes hold none together"), "{text}");
         }
     }
 
