@@ -1,6 +1,6 @@
 //! Bad input is named, with the way out, and the exit code says whose fault it is.
 
-use crate::program::{err, hpl_dat, out, tune};
+use crate::program::{err, hpl_dat, hpl_tune, out, tune};
 
 fn refused<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, code: i32, words: &[&str]) {
     let output = tune(args);
@@ -201,4 +201,15 @@ fn a_script_for_a_larger_node_is_written_on_a_small_one() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = std::fs::read_to_string(script).unwrap();
     assert!(text.contains("--cpus-per-task=1024"), "{text}");
+}
+
+/// A line printed to a reader that has gone ended them with a panic.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = hpl_tune().args(["man", "--out"]).arg(folder.path()).stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(folder.path().join("hpl-tune.1").exists());
 }

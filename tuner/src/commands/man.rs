@@ -1,6 +1,7 @@
 //! `hpl-tune man`: the pages of the manual, made of the flags.
 
 use std::fs;
+use std::io::Write;
 
 use anyhow::Context;
 use clap::builder::Resettable;
@@ -25,7 +26,7 @@ pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
         let path = folder.join(name);
         fs::write(&path, page).map_err(RecordError::write(&path)).context(elsewhere)?;
     }
-    println!("{} pages in {}", pages.len(), folder.display());
+    writeln!(std::io::stdout(), "{} pages in {}", pages.len(), folder.display())?;
     Ok(exit::DONE)
 }
 

@@ -1,6 +1,7 @@
 //! `hpl-tune mpi-setup`: an `xhpl` on the processes of MPI jobs, made with the site's `mpicc`.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -52,22 +53,24 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
         fs::rename(made.path().join(name), out.join(name)).with_context(|| cannot(&out.join(name)))?;
     }
     let folder = out.display();
-    println!("{folder}/{LIBRARY}: made by {}", mpicc.display());
-    println!("{folder}/{XHPL}: this program with it; make it anew when hpl-tune is updated");
+    let mut said = std::io::stdout().lock();
+    writeln!(said, "{folder}/{LIBRARY}: made by {}", mpicc.display())?;
+    writeln!(said, "{folder}/{XHPL}: this program with it; make it anew when hpl-tune is updated")?;
     match checked {
         Some(TestRun { launcher, bindings, result }) => {
             let library = bindings.mpi.as_deref().unwrap_or("MPI");
-            println!("checked by {launcher}: {library}; {}", sentence(&bindings));
-            let (ranks, n) = CHECKED;
-            println!("HPL of N={n} on {ranks} processes: residual {:.3} PASSED", result.residual.unwrap_or_default());
+            writeln!(said, "checked by {launcher}: {library}; {}", sentence(&bindings))?;
+            let ((ranks, n), residual) = (CHECKED, result.residual.unwrap_or_default());
+            writeln!(said, "HPL of N={n} on {ranks} processes: residual {residual:.3} PASSED")?;
         }
-        None => println!("not checked: run hpl-tune mpi-setup without --no-check where jobs may run"),
+        None => writeln!(said, "not checked: run hpl-tune mpi-setup without --no-check where jobs may run")?,
     }
     if args.out.is_some() {
-        println!("to use it: --program {}", quoted([out.join(XHPL)]).concat());
+        writeln!(said, "to use it: --program {}", quoted([out.join(XHPL)]).concat())?;
     } else {
-        println!("sessions on processes use it where no --program is given");
+        writeln!(said, "sessions on processes use it where no --program is given")?;
     }
+    said.flush()?;
     Ok(exit::DONE)
 }
 

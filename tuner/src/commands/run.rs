@@ -16,6 +16,7 @@ use space::{Candidate, EngineParams, KernelChoice, RunResult};
 use crate::cli::RunArgs;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
+use crate::search::progress::say;
 use crate::session::input::{read_dat, read_params_of, read_weights, single, single_run};
 
 /// Runs one candidate, prints it as HPL does, and writes `result.json` when asked.
@@ -49,7 +50,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     print(&dat, &result)?;
     written?;
     if let (Some(peak), Some(share)) = (result.fma_peak_gflops, result.fma_peak_share) {
-        eprintln!("{share:.2} of the {peak:.1} GFLOP/s that all threads reach with independent multiply-adds");
+        say(&format!("{share:.2} of the {peak:.1} GFLOP/s that all threads reach with independent multiply-adds"));
     }
     let checked = dat.threshold > 0.0;
     Ok(if checked && !result.passed { exit::RESIDUAL } else { exit::DONE })
