@@ -244,19 +244,19 @@ impl PlacedBy {
 
     /// Keeps the ranks that `words` start to `nodes`, `cores` on each, in the place of those that the words name.
     fn keep_to(self, words: &mut Vec<String>, nodes: &[String], cores: usize) {
+        let of_job = std::env::var(NODES_OF_JOB).ok();
+        let names: Vec<&str> = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref())).collect();
         let (flags, value) = match self {
             Self::Slurm => {
-                let of_job = std::env::var(NODES_OF_JOB).ok();
-                let names: Vec<&str> = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref())).collect();
                 // Of two the last one holds.
                 words.extend([format!("--nodelist={}", names.join(",")), format!("--nodes={}", nodes.len())]);
                 return;
             }
             Self::OpenMpi => {
-                let slots = nodes.iter().map(|node| format!("{node}:{cores}"));
+                let slots = names.iter().map(|node| format!("{node}:{cores}"));
                 (["--host", "-host", "-H"], slots.collect::<Vec<String>>().join(","))
             }
-            Self::Standard => (["-host", "-hosts", "--host"], nodes.join(",")),
+            Self::Standard => (["-host", "-hosts", "--host"], names.join(",")),
         };
         match words.iter().position(|word| flags.contains(&word.as_str())) {
             Some(at) if at + 1 < words.len() => words[at + 1] = value,
