@@ -10,6 +10,7 @@ use space::weights_file::WeightsFile;
 use space::{EngineParams, KernelChoice, Weights};
 
 use crate::exit::bad_input;
+use crate::session::engine::programs::from_any_folder;
 
 /// The description in the file at this path, checked, or the published one of this name where there is no such file.
 ///
@@ -102,7 +103,7 @@ pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Resul
 fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
     let Some(path) = path else { return Ok((EngineParams::default(), true)) };
     let text = text(path, "a run folder has an engine-params.toml")?;
-    let (engine, open) =
+    let (mut engine, open) =
         EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     if engine.kernels == KernelChoice::Auto {
         return Err(bad_input(format!(
@@ -110,11 +111,36 @@ fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
             path.display()
         )));
     }
+    engine.kernels = held(engine.kernels)?;
+    engine.rank_kernels = engine.rank_kernels.into_iter().map(held).collect::<anyhow::Result<Vec<_>>>()?;
     Ok((engine, open))
+}
+
+/// The same kernels for runs in any folder, as those of `--blas` are.
+fn held(kernels: KernelChoice) -> anyhow::Result<KernelChoice> {
+    Ok(match kernels {
+        KernelChoice::Blas(path) => KernelChoice::Blas(from_any_folder(&path)?),
+        built_in => built_in,
+    })
 }
 
 /// The text of the file at `path`; an error says `source`, where such files come from.
 fn text(path: &Path, source: &str) -> anyhow::Result<String> {
     std::fs::read_to_string(path)
         .map_err(|error| bad_input(format!("cannot read {}: {error}; {source}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The processes of `survey --program` and `nodes` have a folder of their own, and found no library there.
+    #[test]
+    fn a_library_is_found_from_any_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine-params.toml");
+        std::fs::write(&path, "kernels = \"lib/libblas.so.3\"\n").unwrap();
+        let here = std::path::absolute("lib/libblas.so.3").unwrap();
+        assert_eq!(read_params(Some(&path)).unwrap().kernels, KernelChoice::Blas(here));
+    }
 }

@@ -7,7 +7,6 @@ use space::{EngineParams, KernelChoice, Share, Unequal, Weights};
 
 use crate::exit::bad_input;
 use crate::session::engine::Engine;
-use crate::session::engine::programs::from_any_folder;
 use crate::session::input::{read_params, read_weights};
 
 /// What the user gives about the ranks.
@@ -33,7 +32,6 @@ impl RankInput<'_> {
         }
         let EngineParams { rank_kernels: kernels, weights, .. } = params(self.engine_params)?;
         let weights = self.weights.map_or(Ok(weights), read_weights)?;
-        let kernels = kernels.into_iter().map(held).collect::<anyhow::Result<Vec<_>>>()?;
         let mut unequal = Unequal { speeds: speeds(&weights), node_cores: None, kernels };
         if unequal.speeds.is_empty() {
             unequal.speeds = machine.map(|machine| surveyed(machine, cores)).unwrap_or_default();
@@ -78,14 +76,6 @@ fn params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
         ));
     }
     Ok(params)
-}
-
-/// The same kernels for runs in any folder, as those of `--blas` are.
-fn held(kernels: KernelChoice) -> anyhow::Result<KernelChoice> {
-    Ok(match kernels {
-        KernelChoice::Blas(path) => KernelChoice::Blas(from_any_folder(&path)?),
-        built_in => built_in,
-    })
 }
 
 /// The name of kernels that are no built-in ones, and look like no file of a library.
