@@ -31,6 +31,8 @@ const BALLAST: usize = 1 << 20;
 
 /// What the start of a session makes before `session.toml`, the last of it.
 const FIRST: [&str; 7] = ["lock", "phases", "machine.toml", "limits.toml", "earlier.jsonl", "engine.toml", "ballast"];
+/// What there is more of a simulated session.
+const FIRST_SIMULATED: [&str; 2] = ["calibration", "simulated.toml"];
 
 impl RunFolder {
     /// The run folder of a session without --out: `runs/<host>-<date-time>`, in UTC, below the current folder.
@@ -83,9 +85,11 @@ impl RunFolder {
         let first = |entry: io::Result<fs::DirEntry>| {
             let name = entry.ok()?.file_name();
             let name = name.to_str()?;
-            let temporary =
-                FIRST.iter().any(|first| name.starts_with(&format!(".{first}."))) || name.starts_with(".session.toml.");
-            Some(FIRST.contains(&name) || (temporary && name.ends_with(".tmp")))
+            let mut all = FIRST.iter().chain(&FIRST_SIMULATED);
+            let named = |first: &&str| {
+                name == *first || name.starts_with(&format!(".{first}.")) && name.ends_with(".tmp")
+            };
+            Some(all.any(named) || name.starts_with(".session.toml.") && name.ends_with(".tmp"))
         };
         Ok(entries.map(first).all(|first| first == Some(true)))
     }

@@ -18,6 +18,10 @@ fn a_folder_whose_session_never_began_is_taken_again() {
     let (folder, lock) = RunFolder::create(&root).unwrap();
     folder.lay_ballast();
     std::fs::write(folder.machine_toml(), "").unwrap();
+    // Of a simulated one.
+    std::fs::create_dir(folder.calibration()).unwrap();
+    std::fs::write(folder.calibrated_node(), "").unwrap();
+    std::fs::write(folder.simulated_toml(), "").unwrap();
     std::fs::write(root.join(".session.toml.77.tmp"), "").unwrap();
     let by = format!("another hpl-tune (pid {} on ", std::process::id());
     assert!(RunFolder::create(&root).unwrap_err().to_string().starts_with(&by), "{by}");
