@@ -86,9 +86,8 @@ impl RunFolder {
             let name = entry.ok()?.file_name();
             let name = name.to_str()?;
             let mut all = FIRST.iter().chain(&FIRST_SIMULATED);
-            let named = |first: &&str| {
-                name == *first || name.starts_with(&format!(".{first}.")) && name.ends_with(".tmp")
-            };
+            let named =
+                |first: &&str| name == *first || name.starts_with(&format!(".{first}.")) && name.ends_with(".tmp");
             Some(all.any(named) || name.starts_with(".session.toml.") && name.ends_with(".tmp"))
         };
         Ok(entries.map(first).all(|first| first == Some(true)))
