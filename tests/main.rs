@@ -15,6 +15,7 @@ mod fuzz_corpora;
 mod gpu;
 mod gpu_settings;
 mod hostile;
+mod installs;
 mod kill;
 mod long;
 mod long_term;
