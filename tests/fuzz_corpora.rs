@@ -1,11 +1,13 @@
 //! The corpora of the fuzz targets: every file that was kept is read as the program reads it (`fuzz/targets`).
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tuner::record::decode::MEMORY_BYTES;
 
 use crate::docs::pages::root;
+use crate::program::err;
 
 #[path = "../fuzz/targets/mod.rs"]
 mod targets;
@@ -60,4 +62,32 @@ fn the_lock_file_of_the_fuzz_program_is_up_to_date() {
     // Offline, its own packages may be missing: then it has at least agreed with the lock file.
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains("lock file"), "{said}; run cargo metadata --manifest-path fuzz/Cargo.toml, and commit it");
+}
+
+/// `fuzz/shrink` with a program that does this in the place of libFuzzer: the names that the corpus has then, and what was said.
+fn shrunk(program: &str) -> (Vec<String>, String) {
+    let home = tempfile::tempdir().unwrap();
+    let corpus = home.path().join("corpus/target");
+    std::fs::create_dir_all(&corpus).unwrap();
+    for name in ["seed", "0123456789ab"] {
+        std::fs::write(corpus.join(name), name).unwrap();
+    }
+    std::fs::copy(root().join("fuzz/shrink"), home.path().join("shrink")).unwrap();
+    let fuzzer = home.path().join("target/release/hpl-tune-fuzz");
+    std::fs::create_dir_all(fuzzer.parent().unwrap()).unwrap();
+    std::fs::write(&fuzzer, format!("#!/bin/sh\n{program}\n")).unwrap();
+    std::fs::set_permissions(&fuzzer, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut bash = Command::new("bash");
+    let output = bash.arg(home.path().join("shrink")).arg("target").env("FUZZ_BUILT", "1").output().unwrap();
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    (entries(&corpus).iter().map(name).collect(), err(&output))
+}
+
+#[test]
+fn a_corpus_is_kept_where_its_merge_fails() {
+    let (kept, said) = shrunk("echo 'libFuzzer: out-of-memory'; exit 71");
+    assert_eq!(kept, ["0123456789ab", "seed"], "{said}");
+    assert!(said.contains("out-of-memory\nfuzz/shrink: the merge did not end"), "{said}");
+    let (kept, said) = shrunk("echo 'MERGE-OUTER: 0 new files with 0 new features added; 0 new coverage edges'");
+    assert_eq!(kept, ["seed"], "{said}");
 }
