@@ -36,6 +36,10 @@ def built(project):
     # No path of this machine is in the programs.
     sources = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry/src"
     renamed = {str(index): "/cargo" for index in sorted(sources.glob("*"))} | {str(project.root): "/hpl-tune"}
+    for old in renamed:
+        if re.search(r"\s", old):
+            raise Failed(f"'{old}' has a space, at which the flags of rustc are divided; build in a folder without one, or pack what is built "
+                         "by --programs target/release")
     flags = " ".join(f"--remap-path-prefix={old}={new}" for old, new in renamed.items())
     environment = {**os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}", "RUSTFLAGS": flags,
                    "CARGO_PROFILE_RELEASE_STRIP": "symbols", "HPL_TUNE_COMMIT": project.commit}
@@ -50,14 +54,20 @@ def built(project):
 
 def needed_glibc(program):
     """The newest version of the C library that a program names."""
-    text = run(["readelf", "-VW", program], package="binutils")
-    versions = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", text)
+    versions = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", elf(program, "-VW"))
+    if not versions:
+        raise Failed(f"{program} names no version of glibc: packages are made of programs for it, not for musl, and not of static ones")
     return max((int(major), int(minor)) for major, minor in versions)
 
 
 def needed_libraries(program):
     """The shared libraries that a program names."""
-    return re.findall(r"\(NEEDED\).*\[(.*)\]", run(["readelf", "-dW", program], package="binutils"))
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", elf(program, "-dW"))
+
+
+def elf(program, flag):
+    """What readelf says of a program, in English: its words are translated."""
+    return run(["readelf", flag, program], package="binutils", env={**os.environ, "LC_ALL": "C"})
 
 
 def contents(project, folder, scratch):

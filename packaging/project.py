@@ -75,7 +75,7 @@ def origin(root):
 def run(command, package=None, quiet=True, **options):
     """Runs a command and returns what it prints; `package` of Debian has it."""
     if shutil.which(command[0], path=options.get("env", os.environ).get("PATH")) is None:
-        way_out = f": apt-get install {package}" if package else ""
+        way_out = f" (on Debian: apt-get install {package})" if package else ""
         raise Failed(f"the program {command[0]} is missing{way_out}")
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE if quiet else None, text=True, **options)

@@ -9,6 +9,7 @@ mod system;
 mod wheel;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -137,4 +138,38 @@ fn needs_packages_missing_programs_are_named() {
     let output = command.args(["deb", "--out"]).arg(folder.path().join("out")).arg("--programs").arg(folder.path());
     let output = output.output().unwrap();
     assert!(!output.status.success() && err(&output).contains("cargo build --release"), "{}", err(&output));
+}
+
+/// A readelf in the search path whose words are translated unless it is asked for English ones, and which finds nothing in `static`.
+const READELF: &str = r#"#!/bin/sh
+name=Nom
+[ "$LC_ALL" = C ] && name=Name
+[ "$2" = static ] && exit 0
+echo "  0x0010:   $name: GLIBC_2.17  Flags: none  Version: 2"
+"#;
+
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_the_c_library_is_found_in_any_language() {
+    const ASK: &str = "
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import programs
+print(programs.needed_glibc(sys.argv[2]))
+";
+    let folder = tempfile::tempdir().unwrap();
+    let readelf = folder.path().join("readelf");
+    fs::write(&readelf, READELF).unwrap();
+    fs::set_permissions(&readelf, fs::Permissions::from_mode(0o755)).unwrap();
+    let old = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths([folder.path().to_owned()].into_iter().chain(std::env::split_paths(&old))).unwrap();
+    let ask = |program: &str| {
+        let mut python = Command::new(which("python3"));
+        python.args(["-c", ASK]).arg(root().join("packaging")).arg(program);
+        python.env("PATH", &path).env("LC_ALL", "fr_FR.UTF-8").output().unwrap()
+    };
+    let output = ask("xhpl");
+    assert_eq!(out(&output), "(2, 17)\n", "{}", err(&output));
+    assert!(err(&ask("static")).contains("static names no version of glibc"), "{}", err(&ask("static")));
 }
