@@ -21,7 +21,7 @@ die() { echo "slurm_nodes: $*" >&2; exit 1; }
 
 alive() {        # sets P, the bubble's PID 1 as seen here; the namespace's inode guards against a reused PID
   [ -f "$DIR/bubble" ] || return 1
-  read -r P NS < "$DIR/bubble" && [ "$(readlink "/proc/$P/ns/pid" 2>/dev/null)" = "$NS" ]
+  read -r P NS < "$DIR/bubble" && [ -n "$NS" ] && [ "$(readlink "/proc/$P/ns/pid" 2>/dev/null)" = "$NS" ]
 }
 inside() {       # pdeathsig: a kill -9 of nsenter takes CMD along
   alive || die "not running"
@@ -119,5 +119,5 @@ case "${1:-}" in
   boot) inside "$SELF" _boot "$2" ;;
   status) alive && "$SELF" run sinfo -N -o '%N %T %C' ;;
   stop) stop ;;
-  *) sed -n '2,14p' "$SELF"; exit 2 ;;
+  *) sed -n '2,15p' "$SELF"; exit 2 ;;
 esac

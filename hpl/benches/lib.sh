@@ -1,5 +1,8 @@
 # Common functions of the scripts of this folder; to be sourced. Callers have `set -euo pipefail`.
 
+# Numbers with a point, for awk and sort -g, in any language.
+export LC_ALL=C
+
 settings='N NB P Q PFACT NBMIN NDIV RFACT BCAST DEPTH SWAP L1 U EQUIL'
 
 # dat RUNS SETTING=VALUE...: prints an HPL.dat with RUNS runs of one configuration on stdout. An unknown setting is an

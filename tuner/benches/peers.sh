@@ -22,7 +22,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 venv=$here/target/peers
 traces=$venv/traces
 mkdir -p "$traces"
-[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+[ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
 for tool in $tools; do
     case "$tool" in
         optuna-gp) packages="optuna==5.0.0 scipy torch" ;;

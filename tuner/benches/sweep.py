@@ -3,7 +3,7 @@
 
 usage: tuner/benches/sweep.py XHPL [N [BUDGET [SESSIONS [ROUNDS [FOLDER]]]]]      defaults: 8000 8m 3 11 runs/sweep
 
-XHPL is any build of Netlib's xhpl for the mpirun in PATH. SESSIONS sessions of `--engine netlib` of BUDGET each; then a sweep of NB on
+XHPL is any build of Netlib's xhpl for Open MPI, whose mpirun is in PATH. SESSIONS sessions of `--engine netlib` of BUDGET each; then a sweep of NB on
 1x2 with one thread a rank, 1x1 with two threads, and some of 2x1, three times; then ROUNDS rounds, each in another order, of the usual
 HPL.dat, the expert's, each session's best and the three best of the sweep. Finished sessions, sweeps and rounds in FOLDER are kept, so
 that a stopped series goes on. Prints medians, and the median ratios of the pairs of each round to the usual HPL.dat and to the sweep's
