@@ -88,10 +88,12 @@ def main():
     words = sys.argv[1:] + ["3m", "3", "11", "runs/landscape"][len(sys.argv) - 3:]
     table, n, budget, home = os.path.abspath(words[0]), words[1], words[2], os.path.abspath(words[5])
     sessions, rounds = int(words[3]), int(words[4])
-    flags, command = ["--n", n, "--budget", budget, "--blas", "builtin"], [os.path.join(os.path.dirname(TUNE), "xhpl")]
+    # Absolute paths: runs are in a folder of their own.
+    flags, command = ["--n", n, "--budget", budget, "--blas", "builtin"], [os.path.join(os.path.dirname(os.path.abspath(TUNE)), "xhpl")]
     if len(words) > 6:
-        flags += ["--launcher", words[6], "--program", words[7], "--nodes", words[8]]
-        command = [*words[6].split(), words[7]]
+        program = os.path.abspath(words[7])
+        flags += ["--launcher", words[6], "--program", program, "--nodes", words[8]]
+        command = [*words[6].split(), program]
     os.makedirs(home, exist_ok=True)
     bests = {f"session-{seed}": session(os.path.join(home, f"session-{seed}"), [*flags, "--seed", str(seed)]) for seed in range(sessions)}
     bests["random"] = session(os.path.join(home, "random"), [*flags, "--strategy", "random"])
