@@ -45,6 +45,15 @@ fn links_lead_to_a_file_and_a_heading() {
     assert!(wrong.is_empty(), "links that lead nowhere, or out of the book:\n{}", wrong.join("\n"));
 }
 
+/// What hpl-tune says of sensors that it may not read ends with "docs/power.md has a udev rule".
+#[test]
+fn the_page_of_power_has_a_rule_for_each_kind_of_sensors() {
+    let text = Page::read("docs/power.md").text;
+    for kind in ["powercap", "hwmon", "ipmi"] {
+        assert!(text.contains(&format!("SUBSYSTEM==\"{kind}\"")), "{kind}");
+    }
+}
+
 #[test]
 fn the_book_lists_each_of_its_pages_once() {
     let mut listed = Page::read("docs/SUMMARY.md").links();
