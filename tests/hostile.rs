@@ -203,6 +203,30 @@ fn a_session_is_done_before_its_slurm_job_ends() {
     assert!((30.0..=50.0).contains(&session.budget_s), "{} s", session.budget_s);
 }
 
+/// What a job was too short for counted as spent in the next one.
+#[test]
+fn a_resume_in_a_short_job_leaves_the_rest_of_the_budget_to_another() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("session");
+    let mut first = hpl_tune();
+    first.args(["--budget", "1h", "--n", "100", "--machine"]).arg(machine_toml()).arg("--out").arg(&folder);
+    let child = start(&mut first);
+    until("a trial", || !trials(&folder).is_empty());
+    stopped(child, Signal::SIGTERM, &folder);
+    let before = trials(&folder).len();
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut command = resume(&folder);
+    let end = (now_s + 300).to_string();
+    command.envs([("SLURM_JOB_ID", "17"), ("SLURM_JOB_END_TIME", &*end), ("SLURMD_NODENAME", "n1")]);
+    let child = start(&mut command);
+    until("a trial", || trials(&folder).len() > before);
+    let output = stopped(child, Signal::SIGTERM, &folder);
+    assert!(err(&output).contains("job 17 ends in"), "{}", err(&output));
+    let session = Session::load(&folder.join("session.toml")).unwrap();
+    let (rows, spent_s) = (rows(&folder), session.elapsed_s);
+    assert!(rows.len() > before && session.used_s(&rows) < spent_s + 1.0, "{} {spent_s}", session.used_s(&rows));
+}
+
 #[test]
 fn a_session_whose_budget_is_used_is_shown_and_not_overdrawn() {
     let root = tempfile::tempdir().unwrap();

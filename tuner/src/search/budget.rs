@@ -20,6 +20,8 @@ pub struct Budget {
     started: Instant,
     spent_before_s: f64,
     total_s: f64,
+    /// Seconds of the session's budget beyond that, as its job ends before.
+    after_job_s: f64,
     /// Seconds by which the clock of simulated runs is ahead of the real one.
     ahead_s: f64,
 }
@@ -27,7 +29,13 @@ pub struct Budget {
 impl Budget {
     /// A budget of `total_s` seconds of which `spent_before_s` were spent before `started`.
     pub fn new(started: Instant, total_s: f64, spent_before_s: f64) -> Self {
-        Self { started, spent_before_s, total_s, ahead_s: 0.0 }
+        Self { started, spent_before_s, total_s, after_job_s: 0.0, ahead_s: 0.0 }
+    }
+
+    /// The same as part of the `whole_s` seconds of a session, whose job ends before they are used.
+    #[must_use]
+    pub fn of_session(self, whole_s: f64) -> Self {
+        Self { after_job_s: (whole_s - self.total_s).max(0.0), ..self }
     }
 
     /// Counts seconds that did not pass: those of a simulated run, less what simulating it took.
@@ -48,6 +56,11 @@ impl Budget {
     /// Seconds left; negative once the budget is overdrawn.
     pub fn left_s(&self) -> f64 {
         self.total_s - self.spent_s()
+    }
+
+    /// Seconds left of the budget of the session, also those after the end of its job: what the record has, as another job may use them.
+    pub fn left_of_session_s(&self) -> f64 {
+        self.left_s() + self.after_job_s
     }
 
     /// Seconds that a calibration may take: at most a tenth of the budget and a minute.
@@ -76,5 +89,14 @@ mod tests {
         let mut simulated = budget;
         simulated.pass(30.0);
         assert!((simulated.left_s() - 40.0).abs() < 0.5);
+    }
+
+    #[test]
+    fn what_is_left_after_the_end_of_a_job_is_not_spent() {
+        let budget = Budget::new(Instant::now(), 150.0, 50.0).of_session(400.0);
+        assert!((budget.left_s() - 100.0).abs() < 0.5 && budget.total_s() == 150.0);
+        assert!((400.0 - budget.left_of_session_s() - budget.spent_s()).abs() < 0.5);
+        let all = Budget::new(Instant::now(), 400.0, 50.0).of_session(400.0);
+        assert!((all.left_of_session_s() - all.left_s()).abs() < 0.5);
     }
 }

@@ -104,7 +104,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     } else {
         budget_s
     };
-    let mut budget = Budget::new(started, total_s, store.spent_s());
+    let mut budget = Budget::new(started, total_s, store.spent_s()).of_session(budget_s);
 
     progress.line(&format!("results in {}", store.folder().root().display()));
     match restored {

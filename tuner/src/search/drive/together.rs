@@ -149,8 +149,8 @@ impl TrialRunner<'_> {
         if self.interrupt.asked() {
             return Ok(false);
         }
-        let left_s = self.budget.left_s();
-        self.progress.tick(left_s);
+        self.progress.tick(self.budget.left_s());
+        let left_s = self.budget.left_of_session_s();
         let mut under_way = Vec::new();
         for due in due {
             let trial = self.store.begin(&due.plan, self.runs)?;
@@ -188,7 +188,7 @@ impl TrialRunner<'_> {
             if clock.is_some() {
                 longest_s = Some(wall_s.max(longest_s.unwrap_or(0.0)));
             }
-            let left_s = if clock.is_some() { left_s - wall_s } else { self.budget.left_s() };
+            let left_s = if clock.is_some() { left_s - wall_s } else { self.budget.left_of_session_s() };
             let (around, samples) = match vitals.take() {
                 Some(vitals) => {
                     let (around, samples) = vitals.end(wall_s, left_s);
