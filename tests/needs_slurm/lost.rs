@@ -21,7 +21,7 @@ fn a_session_goes_on_without_the_nodes_that_it_loses() {
     }
     let said = cluster.printed(&job);
     assert!(said.contains(": n1 n2 n3; spares: n4"), "{said}");
-    assert!(said.contains("n2 answers no more: one spare takes the place, the session goes on on n1 n4 n3"), "{said}");
+    assert!(said.contains("n2 answers no more: one spare takes the place, the session goes on on n1 n3 n4"), "{said}");
     assert!(said.contains("n3 answers no more: the session goes on on 2 nodes: n1 n4"), "{said}");
     let rows = rows(&folder);
     let trials: std::collections::BTreeSet<u64> = rows.iter().map(|row| row.trial).collect();

@@ -124,10 +124,25 @@ pub(crate) fn of_hosts(
     threads: usize,
 ) -> anyhow::Result<Reached> {
     let job = job.on(hosts);
-    let found = bindings(&job, hosts.len(), threads)?;
-    let reached = Reached::new(&job, &nodes(&found, allocation), hosts);
+    kept_to(&job, &bindings(&job, hosts.len(), threads)?, allocation, hosts)
+}
+
+/// `hosts` as `found` by `job`, which has a rank on each.
+fn kept_to(job: &MpiJob, found: &Bindings, allocation: &Allocation, hosts: &[String]) -> anyhow::Result<Reached> {
+    // Slurm's ranks are in the order of the nodes of the job, however they are named.
+    let in_order: Vec<String> = found.hosts().into_iter().map(|(host, _)| host.to_owned()).collect();
+    if let Some(absent) = hosts.iter().find(|host| !in_order.contains(host)) {
+        return Err(bad_input(format!(
+            "--launcher {}: of the ranks that are meant for {} none runs on {absent}, but on {}; look at what the words of the launcher say of \
+             nodes",
+            job.launcher,
+            hosts.join(" "),
+            in_order.join(" ")
+        )));
+    }
+    let reached = Reached::new(job, &nodes(found, allocation), &in_order);
     // Other nodes of the job may be down: its ranks are kept to these.
-    Ok(Reached { job: MpiJob { nodes: hosts.to_vec(), ..reached.job }, ..reached })
+    Ok(Reached { job: MpiJob { nodes: in_order, ..reached.job }, ..reached })
 }
 
 /// The first launcher that starts `program` as one job on all nodes of `allocation`.
@@ -290,6 +305,22 @@ mod tests {
         let replaced = ["n1", "n3"].map(str::to_owned);
         let reached = Reached::new(&job, &all, &replaced);
         assert_eq!((reached.hosts.as_slice(), reached.job.most_threads), (&replaced[..], Some(2)));
+    }
+
+    /// The speed of a slow node was said of another one where a spare before it in the job had taken a place after it.
+    #[test]
+    fn nodes_that_are_left_are_in_the_order_of_the_ranks() {
+        let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>();
+        let of = |ranks: &[&str], hosts: &[&str]| {
+            let ranks = ranks.iter().map(|host| rank(host, 4, 100)).collect();
+            let found = Bindings { version: String::new(), mpi: None, threads: 4, ranks };
+            kept_to(&MpiJob::new("srun", "xhpl".into()), &found, &allocation(&[4; 4], None), &named(hosts))
+        };
+        let reached = of(&["n1", "n3", "n4"], &["n1", "n4", "n3"]).unwrap();
+        assert_eq!(reached.hosts, named(&["n1", "n3", "n4"]));
+        assert_eq!((&reached.job.nodes, reached.nodes[0].count), (&reached.hosts, 3));
+        let error = of(&["n1", "n2"], &["n1", "n4"]).unwrap_err().to_string();
+        assert!(error.contains("none runs on n4, but on n1 n2"), "{error}");
     }
 
     #[test]

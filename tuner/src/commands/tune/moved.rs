@@ -141,7 +141,7 @@ pub(super) fn without(
             1 => "one spare takes the place, ".to_owned(),
             count => format!("{count} spares take the places, "),
         },
-        if fewer == 0 { hosts.join(" ") } else { format!("{} nodes: {}", hosts.len(), hosts.join(" ")) },
+        if fewer == 0 { now.hosts.join(" ") } else { format!("{} nodes: {}", hosts.len(), now.hosts.join(" ")) },
     ));
     let spares = answering.collect();
     let mut other = on_nodes(session, Reached { spares, ..now });
