@@ -148,13 +148,14 @@ impl Acceptance {
         }
     }
 
-    /// Speeds of the nodes, those that are not slow as 1; nothing where none is slow, or they have unequally many cores.
-    pub(crate) fn unequal(&self) -> Unequal {
+    /// Speeds of the nodes, those that are not slow as 1; nothing where none is slow, or they have unequally many cores. Runs have
+    /// `used_cores` of each, which may be fewer than a process sees there that is bound to none.
+    pub(crate) fn unequal(&self, used_cores: usize) -> Unequal {
         if !self.are_cores_alike() || !self.has_slow() {
             return Unequal::default();
         }
         let speed = |node: &NodeFound| Share::new(if node.slow { node.of_typical } else { 1.0 }).unwrap_or_default();
-        Unequal::nodes(self.nodes.iter().map(speed).collect(), self.nodes[0].cores)
+        Unequal::nodes(self.nodes.iter().map(speed).collect(), used_cores)
     }
 
     /// Whether a node is slow.

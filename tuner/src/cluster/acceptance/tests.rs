@@ -1,6 +1,7 @@
 //! Nodes as a survey finds them, and what is said of them.
 
 use hpl::measure::survey::{LinkSurvey, partners};
+use space::HplParams;
 
 use super::*;
 
@@ -52,8 +53,18 @@ fn of_two_nodes_the_slower_has_the_other_kernels() {
         let slow = acceptance.nodes.iter().find(|node| !node.faults.is_empty()).unwrap();
         assert_eq!((slow.hpl_gflops, slow.causes.len()), (40.0, 1), "{slow:?}");
         assert!(slow.causes[0].contains("portable"), "{slow:?}");
-        assert_eq!(acceptance.unequal().relative().into_iter().fold(1.0, f64::min), 0.4);
+        assert_eq!(acceptance.unequal(8).relative().into_iter().fold(1.0, f64::min), 0.4);
     }
+}
+
+/// Where a launcher bound no rank, the weights of slow nodes went to the ranks of the nodes before them.
+#[test]
+fn speeds_are_those_of_the_ranks_on_the_cores_that_runs_have() {
+    let found = [node(0, 100.0, 64), node(1, 50.0, 64), node(2, 100.0, 64), node(3, 100.0, 64)];
+    // Eight cores are seen on each node, and four are granted.
+    let unequal = Acceptance::new(&found, 8000, 4, 0.05).unequal(4);
+    let slowness = unequal.slowness(&HplParams::baseline(8000, 1, 16), 1);
+    assert_eq!(slowness, [[1.0; 4], [2.0; 4], [1.0; 4], [1.0; 4]].concat());
 }
 
 /// Each node has links to those whose number differs in one bit, and both ends measure them.

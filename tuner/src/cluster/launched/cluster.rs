@@ -80,13 +80,15 @@ pub(crate) fn describe(
                     ));
                     machine = machine.slower(times, "HPL on all nodes at once");
                 }
-                if acceptance.has_slow() && !acceptance.are_cores_alike() {
+                let are_alike = acceptance.are_cores_alike() && nodes.iter().all(|node| node.cores == threads);
+                if acceptance.has_slow() && !are_alike {
                     progress.warn("weights are not searched: the nodes have unequal numbers of cores");
                 }
                 // The user's speeds of the ranks are used.
                 let is_open = of_nodes && store.session().unequal.speeds.is_empty();
                 if is_open && store.session().ranks.is_none_or(|of| of >= ranks) {
-                    let found = Unequal { kernels: named, ..acceptance.unequal() };
+                    let speeds = if are_alike { acceptance.unequal(threads) } else { Unequal::default() };
+                    let found = Unequal { kernels: named, ..speeds };
                     store.update_session(|session| session.unequal = found)?;
                 }
             }
