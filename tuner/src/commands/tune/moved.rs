@@ -151,6 +151,12 @@ pub(super) fn without(
     {
         other = Session { n: other.n.filter(|_| other.n_fixed), n_memory: None, expert: None, ..other };
     }
+    // Speeds and kernels of ranks are those of their number.
+    if let Some(ranks) = session.ranks.filter(|_| fewer > 0 && session.unequal.ranks().is_none()) {
+        let left = ranks_on(ranks, session.hosts.len(), hosts.len());
+        say(&format!("--ranks: {left} in place of {ranks}, as many on each node as before"));
+        other.ranks = Some(left);
+    }
     let path = folder.machine_toml();
     if folder.calibrated_node().exists() {
         // The calibration of this node holds, the survey of all does not.
@@ -176,6 +182,11 @@ fn on_nodes(session: &Session, now: Reached) -> Session {
     other
 }
 
+/// As many of `ranks` on each of `now` nodes as there are on each of `before`.
+fn ranks_on(ranks: usize, before: usize, now: usize) -> usize {
+    (ranks.saturating_mul(now) / before.max(1)).max(1)
+}
+
 fn remove(path: &Path) -> Result<(), RecordError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(RecordError::write(path)(error)),
@@ -193,4 +204,15 @@ fn least_cores(nodes: &[Node]) -> usize {
 
 fn least_bytes(nodes: &[Node]) -> f64 {
     nodes.iter().map(|node| node.memory_bytes as f64).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ranks of all nodes had no place on those that were left, and the session ended with that.
+    #[test]
+    fn fixed_ranks_are_as_many_on_each_node_that_is_left() {
+        assert_eq!([ranks_on(64, 4, 3), ranks_on(4, 4, 3), ranks_on(6, 4, 3), ranks_on(1, 2, 1)], [48, 3, 4, 1]);
+    }
 }
