@@ -19,6 +19,7 @@ mod installs;
 mod kill;
 mod long;
 mod long_term;
+mod lost_nodes;
 mod machines;
 mod matrix_mpi;
 mod mpi;

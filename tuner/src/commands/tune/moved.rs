@@ -66,12 +66,21 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
         bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
         return Ok(());
     };
+    // Its spares are not among the nodes of that job.
+    let on_same = || -> anyhow::Result<Reached> {
+        let same = nodes::of_hosts(mpi, &job, &session.hosts, least_cores(&session.nodes))?;
+        Ok(Reached { spares: session.spares.clone(), ..same })
+    };
     let now = if job.manager.is_empty() && !mpi.nodes.is_empty() {
-        nodes::of_hosts(mpi, &job, &session.hosts, least_cores(&session.nodes))?
+        on_same()?
     } else {
         // Nodes that were left out may be back.
         let all = MpiJob { nodes: Vec::new(), ..mpi.clone() };
-        nodes::reached(&all, &job, cores, Used::Before(&session.hosts))?
+        match nodes::reached(&all, &job, cores, Used::Before(&session.hosts)) {
+            // Or still be nodes of the job that do not answer.
+            Err(error) if !session.lost.is_empty() => on_same().map_err(|_| error)?,
+            found => found?,
+        }
     };
     let (before, found) = (all_cores(&session.nodes), all_cores(&now.nodes));
     if found != before {
