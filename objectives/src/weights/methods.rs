@@ -1,5 +1,8 @@
 //! Methods that compute the shares of the nodes.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::slem::{self, Slem, SlemOptions};
 use super::{Cluster, WeightsError};
 
@@ -96,12 +99,36 @@ fn model(cluster: &Cluster, n: usize) -> Result<Vec<f64>, WeightsError> {
 /// rank in turn is given to the node with the most share per rank (D'Hondt's method, as the engine deals blocks).
 /// `None` if the ranks do not fit, or no share is positive.
 pub fn rank_counts(shares: &[f64], most: &[usize], ranks: usize) -> Option<Vec<usize>> {
+    // Positive numbers are in the order of their bits.
+    let worth = |at: usize, count: usize| ((shares[at] / (count + 1) as f64).to_bits(), Reverse(at));
+    let has_place = |&at: &usize| most[at] > 0 && shares[at] > 0.0;
+    let mut open: BinaryHeap<(u64, Reverse<usize>)> =
+        (0..shares.len()).filter(has_place).map(|at| worth(at, 0)).collect();
     let mut counts = vec![0; shares.len()];
     for _ in 0..ranks {
-        let open = (0..shares.len()).filter(|&i| counts[i] < most[i] && shares[i] > 0.0);
-        let worth = |i: &usize| shares[*i] / (counts[*i] + 1) as f64;
-        let best = open.max_by(|a, b| worth(a).total_cmp(&worth(b)).then(b.cmp(a)))?;
+        let (_, Reverse(best)) = open.pop()?;
         counts[best] += 1;
+        if counts[best] < most[best] {
+            open.push(worth(best, counts[best]));
+        }
     }
     Some(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look at all nodes for each rank took minutes on ten thousand nodes.
+    #[test]
+    fn ranks_of_many_nodes_are_dealt_at_once() {
+        let nodes = 20_000;
+        let shares: Vec<f64> = (0..nodes).map(|at| if at % 4 == 3 { 0.5 } else { 1.0 }).collect();
+        let counts = rank_counts(&shares, &vec![64; nodes], 28 * nodes).unwrap();
+        assert_eq!(counts[..8], [32, 32, 32, 16, 32, 32, 32, 16]);
+        assert_eq!(counts.iter().sum::<usize>(), 28 * nodes);
+        assert_eq!(rank_counts(&shares, &vec![1; nodes], nodes + 1), None);
+        // Of equal ones the first has more.
+        assert_eq!(rank_counts(&[1.0, 1.0, 0.0], &[4, 4, 4], 3), Some(vec![2, 1, 0]));
+    }
 }
