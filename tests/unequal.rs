@@ -112,6 +112,22 @@ fn the_known_example_is_printed_and_written() {
     assert_eq!(json["methods"].as_array().unwrap().len(), 4);
 }
 
+/// The fastest of them had the first place, and rank 0 got its share.
+#[test]
+fn ranks_of_a_survey_have_the_weights_of_their_own_speeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let survey = FOUR.replace("the known example of four nodes", "hpl-tune survey, 2026-11-30: on all ranks at once");
+    let machine = file(folder.path(), "survey.toml", &survey);
+    let weights = folder.path().join("w.toml");
+    let to = weights.to_str().unwrap();
+    printed(&["weights", "--machine", &machine, "--n", "100000", "--method", "proportional", "--out", to]);
+    let found = WeightsFile::parse(&std::fs::read_to_string(&weights).unwrap()).unwrap();
+    let names: Vec<&str> = found.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["x4600m2", "dell", "dl585", "dl580"]);
+    let mut shares = found.columns.iter().zip([0.2801, 0.4139, 0.0571, 0.2490]);
+    assert!(shares.all(|(share, expected)| (share.get() - expected).abs() < 1e-4), "{:?}", found.columns);
+}
+
 /// A description may be of somebody else.
 #[test]
 fn the_names_of_a_description_do_not_control_the_terminal() {

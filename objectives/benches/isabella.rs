@@ -4,7 +4,7 @@
 //! row of nodes and four rows; all predictions leave out panels, latencies and look-ahead and are upper bounds.
 
 use objectives::weights::slem::SlemOptions;
-use objectives::weights::{AdviceRequest, Cluster, Combine, MemoryRule, Method, advise};
+use objectives::weights::{AdviceRequest, Cluster, Combine, MemoryRule, Method, NodeOrder, advise};
 use space::machine::{Machine, published};
 
 /// A way of sharing that a measured run may have had.
@@ -114,6 +114,7 @@ fn rate(cluster: &Cluster, way: &Way, p: usize) -> f64 {
         memory: way.memory,
         combine: Combine::Mean,
         grid: (p, cluster.nodes() / p),
+        order: NodeOrder::ByShare,
         nb: 192,
         n: None,
         slem: SlemOptions::default(),

@@ -14,6 +14,16 @@ pub enum Combine {
     Minimum,
 }
 
+/// Which node has which place on the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NodeOrder {
+    /// By falling share: the ranks are still to be started on their nodes.
+    #[default]
+    ByShare,
+    /// In the order of the cluster: the nodes are those of ranks, as a survey has found them.
+    OfRanks,
+}
+
 /// Nodes on a P×Q grid, one process each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeGrid {
@@ -43,15 +53,35 @@ impl NodeGrid {
         q: usize,
         combine: Combine,
     ) -> Result<Self, WeightsError> {
-        let nodes = cluster.nodes();
-        if p.checked_mul(q) != Some(nodes) {
-            return Err(WeightsError::GridSize { p, q, nodes });
-        }
         let mut order: Vec<usize> = (0..shares.len()).collect();
         let speed = |g: usize| cluster.groups()[g].speed_gflops;
         order.sort_by(|&g, &h| shares[h].total_cmp(&shares[g]).then(speed(h).total_cmp(&speed(g))));
-        let groups: Vec<usize> =
-            order.into_iter().flat_map(|g| std::iter::repeat_n(g, cluster.groups()[g].count)).collect();
+        Self::with_groups(each_node(cluster, order, p, q)?, shares, (p, q), combine)
+    }
+
+    /// The nodes as those of ranks in the order of the cluster, along one process row after the other as PMAP row-major has them.
+    ///
+    /// # Errors
+    /// [`WeightsError::GridSize`] unless P·Q is the number of nodes.
+    pub fn of_ranks(
+        cluster: &Cluster,
+        shares: &[f64],
+        p: usize,
+        q: usize,
+        combine: Combine,
+    ) -> Result<Self, WeightsError> {
+        let ranks = each_node(cluster, (0..shares.len()).collect(), p, q)?;
+        let groups = (0..q).flat_map(|j| (0..p).map(move |i| i * q + j)).map(|rank| ranks[rank]).collect();
+        Self::with_groups(groups, shares, (p, q), combine)
+    }
+
+    /// The grid with these groups, entry i + j·P at row i and column j.
+    fn with_groups(
+        groups: Vec<usize>,
+        shares: &[f64],
+        (p, q): (usize, usize),
+        combine: Combine,
+    ) -> Result<Self, WeightsError> {
         let combined = |of: &mut dyn Iterator<Item = usize>| {
             let shares: Vec<f64> = of.map(|at| shares[groups[at]]).collect();
             match combine {
@@ -105,8 +135,45 @@ impl NodeGrid {
     }
 }
 
+/// The group of each node, group after group in this order.
+fn each_node(cluster: &Cluster, order: Vec<usize>, p: usize, q: usize) -> Result<Vec<usize>, WeightsError> {
+    let nodes = cluster.nodes();
+    if p.checked_mul(q) != Some(nodes) {
+        return Err(WeightsError::GridSize { p, q, nodes });
+    }
+    Ok(order.into_iter().flat_map(|g| std::iter::repeat_n(g, cluster.groups()[g].count)).collect())
+}
+
 fn normalised(shares: Vec<f64>) -> Result<Vec<f64>, WeightsError> {
     let sum: f64 = shares.iter().sum();
     // Every column has an idle node, so the minimum is 0.
     if sum > 0.0 { Ok(shares.into_iter().map(|share| share / sum).collect()) } else { Err(WeightsError::AllZero) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::weights::NodeGroup;
+
+    #[test]
+    fn the_nodes_of_ranks_stay_where_these_are() {
+        let speeds = [1.0, 4.0, 2.0, 3.0];
+        let group = |(rank, &speed_gflops): (usize, &f64)| NodeGroup {
+            name: format!("n-{rank}"),
+            count: 1,
+            speed_gflops,
+            memory_bytes: 1 << 30,
+            reserved_bytes: 0,
+        };
+        let groups = speeds.iter().enumerate().map(group).collect();
+        let cluster = Cluster::new(groups, vec![vec![1.0; 4]; 4]).unwrap();
+        let shares = cluster.normalised(&speeds).unwrap();
+        let of_ranks = |p, q| NodeGrid::of_ranks(&cluster, &shares, p, q, Combine::Mean).unwrap();
+        assert_eq!(of_ranks(1, 4).columns, [0.1, 0.4, 0.2, 0.3]);
+        // Ranks 0 and 1 in the first row, 0 and 2 in the first column.
+        let two = of_ranks(2, 2);
+        assert_eq!((&two.rows[..], two.groups), (&[0.5, 0.5][..], vec![0, 2, 1, 3]));
+        assert!((two.columns[0] - 0.3).abs() < 1e-12, "{:?}", two.columns);
+        assert!(NodeGrid::of_ranks(&cluster, &shares, 3, 1, Combine::Mean).is_err());
+    }
 }

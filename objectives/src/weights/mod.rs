@@ -14,7 +14,7 @@ pub mod slem;
 
 pub use cluster::{Cluster, NodeGroup};
 pub use error::WeightsError;
-pub use grid::{Combine, NodeGrid};
+pub use grid::{Combine, NodeGrid, NodeOrder};
 pub use memory::MemoryRule;
 pub use methods::{Method, rank_counts};
 
@@ -31,12 +31,28 @@ pub struct AdviceRequest {
     pub combine: Combine,
     /// Process rows and columns, one process per node.
     pub grid: (usize, usize),
+    /// Which node has which place there.
+    pub order: NodeOrder,
     /// Blocking factor, at least 1.
     pub nb: usize,
     /// Order; `None` for the one with the best predicted rate.
     pub n: Option<usize>,
     /// Units of SLEM.
     pub slem: SlemOptions,
+}
+
+impl AdviceRequest {
+    /// The nodes with these shares on the grid.
+    ///
+    /// # Errors
+    /// [`WeightsError::GridSize`] unless P·Q is the number of nodes.
+    pub fn placed(&self, cluster: &Cluster, shares: &[f64]) -> Result<NodeGrid, WeightsError> {
+        let (p, q) = self.grid;
+        match self.order {
+            NodeOrder::ByShare => NodeGrid::place(cluster, shares, p, q, self.combine),
+            NodeOrder::OfRanks => NodeGrid::of_ranks(cluster, shares, p, q, self.combine),
+        }
+    }
 }
 
 /// Weights by one method, with their predicted rate.
@@ -99,8 +115,7 @@ fn advise_at(cluster: &Cluster, request: &AdviceRequest, n: usize) -> Result<Adv
         Method::Equal => wanted,
         _ => request.memory.cap_to_memory(cluster, &wanted, n)?,
     };
-    let (p, q) = request.grid;
-    let grid = NodeGrid::place(cluster, &shares, p, q, request.combine)?;
+    let grid = request.placed(cluster, &shares)?;
     grid.check_memory(cluster, n)?;
     let predicted_time_s = makespan::time_s(cluster, &grid, n, request.nb);
     let predicted_rate_gflops = space::flops::rate_gflops(n, predicted_time_s);

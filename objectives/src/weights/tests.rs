@@ -33,8 +33,8 @@ fn eight() -> Cluster {
 }
 
 fn request(method: Method, memory: MemoryRule, nodes: usize) -> AdviceRequest {
-    let slem = SlemOptions::default();
-    AdviceRequest { method, memory, combine: Combine::Mean, grid: (1, nodes), nb: 192, n: None, slem }
+    let (combine, order, slem) = (Combine::Mean, NodeOrder::ByShare, SlemOptions::default());
+    AdviceRequest { method, memory, combine, grid: (1, nodes), order, nb: 192, n: None, slem }
 }
 
 fn sum(cluster: &Cluster, shares: &[f64]) -> f64 {

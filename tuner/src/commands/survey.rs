@@ -26,6 +26,14 @@ use crate::session::input::read_params;
 /// Version of the JSON; version 2 has links to some ranks, with latencies, in place of a bandwidth to each.
 const SCHEMA: u32 = 2;
 
+/// How the origin of a description begins whose nodes are ranks.
+const ORIGIN: &str = "hpl-tune survey";
+
+/// Whether the nodes of `machine` are ranks, in their order, as a survey has found them.
+pub(super) fn is_of_ranks(machine: &Machine) -> bool {
+    machine.host.origin.starts_with(ORIGIN) && machine.nodes.iter().all(|node| node.count == 1)
+}
+
 /// Surveys ranks that are threads of this process or processes of an MPI job, prints what they reach, names those that
 /// are too slow, and writes the machine description.
 ///
@@ -193,7 +201,7 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], calibrated: Machine, in_
             name: facts.hostname,
             cpu: facts.cpu_model,
             origin: format!(
-                "hpl-tune survey, {date}: short HPL runs of N={} NB={} on all ranks at once",
+                "{ORIGIN}, {date}: short HPL runs of N={} NB={} on all ranks at once",
                 hpl.n, hpl.nb
             ),
             kernels: candidate.engine.kernels.to_string(),

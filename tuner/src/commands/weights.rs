@@ -7,7 +7,7 @@ use objectives::real::printable;
 use objectives::timeline::own::OwnModel;
 use objectives::weights::slem::SlemOptions;
 use objectives::weights::{
-    Advice, AdviceRequest, Cluster, Combine, MemoryRule, Method, NodeGrid, WeightsError, advise, makespan, rank_counts,
+    Advice, AdviceRequest, Cluster, Combine, MemoryRule, Method, NodeOrder, WeightsError, advise, makespan, rank_counts,
 };
 use space::Share;
 use space::machine::Machine;
@@ -15,6 +15,7 @@ use space::weights_file::{WeightedNode, WeightsFile};
 
 use crate::cli::weights::{CombineArg, MemoryArg, MethodArg, WeightsArgs};
 use crate::commands::measured::measured;
+use crate::commands::survey::is_of_ranks;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::report::weights::{MethodComparison, picture};
@@ -30,7 +31,7 @@ pub fn weights(args: &WeightsArgs) -> anyhow::Result<u8> {
     }
     let machine = input::load(name(args))?;
     let cluster = cluster(args, &machine)?;
-    let request = request(args, &cluster);
+    let request = request(args, &machine, &cluster);
     if let Some(wrong) = single_block(request.n, request.nb) {
         return Err(bad_input(wrong));
     }
@@ -114,7 +115,7 @@ fn by_timeline(machine: &Machine, cluster: &Cluster, nb: usize) -> Option<impl F
     Some(move |advice: &Advice| makespan::timeline_rate_gflops(&model, cluster, &advice.grid, advice.n, nb, threads))
 }
 
-fn request(args: &WeightsArgs, cluster: &Cluster) -> AdviceRequest {
+fn request(args: &WeightsArgs, machine: &Machine, cluster: &Cluster) -> AdviceRequest {
     let nodes = cluster.nodes();
     let grid = match (args.p.map(|p| p as usize), args.q.map(|q| q as usize)) {
         (None, None) => (1, nodes),
@@ -138,6 +139,8 @@ fn request(args: &WeightsArgs, cluster: &Cluster) -> AdviceRequest {
             CombineArg::Min => Combine::Minimum,
         },
         grid,
+        // A run starts the ranks of a survey where that has found them.
+        order: if is_of_ranks(machine) { NodeOrder::OfRanks } else { NodeOrder::ByShare },
         nb: args.nb as usize,
         n: args.n.map(|n| n as usize),
         slem: SlemOptions { message_unit: args.message_unit },
@@ -189,7 +192,7 @@ fn node_perf(cluster: &Cluster, advice: &Advice) -> String {
 /// The picture next to that of equal weights, whether they fit or not.
 fn drawn(cluster: &Cluster, request: &AdviceRequest, advice: &Advice) -> anyhow::Result<String> {
     let (shares, _) = Method::Equal.shares(cluster, advice.n, &request.slem)?;
-    let grid = NodeGrid::place(cluster, &shares, request.grid.0, request.grid.1, request.combine)?;
+    let grid = request.placed(cluster, &shares)?;
     let predicted_time_s = makespan::time_s(cluster, &grid, advice.n, request.nb);
     let predicted_rate_gflops = space::flops::rate_gflops(advice.n, predicted_time_s);
     let equal = Advice {
