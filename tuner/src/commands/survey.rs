@@ -200,10 +200,7 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], calibrated: Machine, in_
         host: Host {
             name: facts.hostname,
             cpu: facts.cpu_model,
-            origin: format!(
-                "{ORIGIN}, {date}: short HPL runs of N={} NB={} on all ranks at once",
-                hpl.n, hpl.nb
-            ),
+            origin: format!("{ORIGIN}, {date}: short HPL runs of N={} NB={} on all ranks at once", hpl.n, hpl.nb),
             kernels: candidate.engine.kernels.to_string(),
         },
         nodes: found.iter().map(node).collect(),
