@@ -7,7 +7,6 @@ use nix::unistd::getuid;
 use serde::{Deserialize, Serialize};
 use space::Candidate;
 
-use crate::real::slurm::short;
 use crate::simulated::VERB;
 use crate::slurm_clock::SlurmClock;
 
@@ -210,6 +209,11 @@ fn without_places(words: Vec<String>) -> Vec<String> {
         }
     }
     kept
+}
+
+/// The name of a node without its domain.
+pub fn short(node: &str) -> &str {
+    node.split('.').next().unwrap_or(node)
 }
 
 /// The variable in which Slurm lists the nodes of a job.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::answer::output_of;
+use crate::launcher::short;
 
 /// Names of the steps by which Open MPI's mpirun starts its helpers on the nodes.
 const HELPERS: [&str; 2] = ["orted", "prted"];
@@ -47,11 +48,6 @@ fn steps(listed: &str, program: &Path, nodes: &[String], most_s: f64) -> Vec<Str
         (of_run(step.trim()) && recent(age) && there(found)).then(|| number.to_owned())
     });
     steps.collect()
-}
-
-/// The name of a node without its domain.
-pub fn short(node: &str) -> &str {
-    node.split('.').next().unwrap_or(node)
 }
 
 /// The names in a list of nodes as Slurm writes it: `n[1-3,07],m2`; `None` where it is malformed.

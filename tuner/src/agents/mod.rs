@@ -17,7 +17,7 @@ pub mod vitals;
 
 use std::path::{Path, PathBuf};
 
-pub use objectives::real::slurm::short;
+pub use objectives::launcher::short;
 pub use started::{AgentCommand, NodeAgents};
 pub use states::NodeReadings;
 
