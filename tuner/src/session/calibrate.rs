@@ -56,13 +56,13 @@ pub fn in_child(
         let exit = GuardRecord::read(&folder).ok().and_then(|record| record.exit);
         let refused = exit == Some(Exit::Code(i32::from(exit::BAD_INPUT)));
         if !refused {
-            return Err(failed(exit, &said));
+            return Err(failed(kernels, exit, &said));
         }
         // What the first try said is why there were others.
         first.get_or_insert((exit, said));
     }
     let (exit, said) = first.unwrap_or_default();
-    Err(failed(exit, &said))
+    Err(failed(kernels, exit, &said))
 }
 
 /// Seconds of each try, of which the first may take `first_s`: a busy or large machine may need more than its share of a small budget,
@@ -77,9 +77,12 @@ fn printed(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
 }
 
-/// Why there is no calibration, by how the child ended and what it `said`.
-fn failed(exit: Option<Exit>, said: &str) -> anyhow::Error {
-    let advice = "raise --budget, name the kernels with --blas builtin, or give rates with --machine";
+/// Why there is no calibration of `kernels`, by how the child ended and what it `said`.
+fn failed(kernels: &KernelChoice, exit: Option<Exit>, said: &str) -> anyhow::Error {
+    let advice = match kernels {
+        KernelChoice::Builtin => "raise --budget, or give rates with --machine",
+        _ => "raise --budget, name the kernels with --blas builtin, or give rates with --machine",
+    };
     // What the calibration refused is as its user asked; it says so itself.
     let said = said.trim().trim_start_matches("hpl-tune: ");
     match exit {
@@ -156,9 +159,12 @@ mod tests {
     #[test]
     fn a_refusal_is_told_as_the_calibration_said_it() {
         let refused = Some(Exit::Code(i32::from(exit::BAD_INPUT)));
-        let error = failed(refused, "hpl-tune: calibration: 6.0 s are too short\n");
+        let error = failed(&KernelChoice::Auto, refused, "hpl-tune: calibration: 6.0 s are too short\n");
         assert!(error.to_string().starts_with("calibration: 6.0 s are too short; raise --budget"), "{error}");
+        assert!(error.to_string().contains("--blas builtin"), "{error}");
         assert_eq!(exit::code(&error), exit::BAD_INPUT);
-        assert!(failed(None, "").to_string().contains("left no record"));
+        assert!(failed(&KernelChoice::Auto, None, "").to_string().contains("left no record"));
+        let builtin = failed(&KernelChoice::Builtin, refused, "hpl-tune: calibration: 6.0 s are too short\n");
+        assert!(!builtin.to_string().contains("--blas"), "{builtin}");
     }
 }
