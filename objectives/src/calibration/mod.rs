@@ -120,13 +120,15 @@ pub fn calibrate(
     let start = Instant::now();
     let kernels = kernels::load(&options.kernels)?;
     let before = hpl::machine::host::facts();
+    let before_s = start.elapsed().as_secs_f64();
     let probe = ProbeOptions {
         cores: options.cores.clone(),
-        budget_s: SAMPLES_SHARE * options.budget_s - start.elapsed().as_secs_f64(),
+        budget_s: SAMPLES_SHARE * options.budget_s - before_s,
         max_n: options.max_n,
         memory_bytes: before.memory_available_bytes / 2,
     };
-    let samples = measure(&*kernels, &probe, &mut |share| progress(KERNELS_NOW, SAMPLES_SHARE * share))?;
+    let samples = measure(&*kernels, &probe, &mut |share| progress(KERNELS_NOW, SAMPLES_SHARE * share))
+        .map_err(|error| of_whole_budget(error, options.budget_s, before_s))?;
     let cores = options.cores.len();
     let runs = runs::Options {
         kernels: &options.kernels,
@@ -181,6 +183,16 @@ pub fn calibrate(
         overlapping.map(|run| Observed { candidate: run.candidate, phases: run.phases }).collect();
     let machine = refined(&machine, &overlapping, &Unequal::default());
     Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
+}
+
+/// `error` in seconds of the whole budget, of which the samples have a share that began after `before_s` seconds.
+fn of_whole_budget(error: ProbeError, budget_s: f64, before_s: f64) -> ProbeError {
+    match error {
+        ProbeError::TooShort { enough_s, .. } => {
+            ProbeError::TooShort { budget_s, enough_s: (before_s + enough_s) / SAMPLES_SHARE }
+        }
+        other => other,
+    }
 }
 
 /// What is left to the system and its caches of so much available memory: a twentieth, no less than [`RESERVED`], no more than half.

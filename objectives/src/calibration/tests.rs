@@ -28,6 +28,14 @@ fn a_calibration_is_a_valid_machine_that_predicts() {
     assert!(rate > 0.01 * peak && rate < 2.0 * peak, "{rate} of {peak}");
 }
 
+/// Of 3 seconds it was said that "0.9 s are too short", and that 2 would be enough.
+#[test]
+fn a_budget_that_is_too_short_is_the_whole_one() {
+    let short = of_whole_budget(ProbeError::TooShort { budget_s: 0.9, enough_s: 2.0 }, 3.0, 0.1);
+    let ProbeError::TooShort { budget_s, enough_s } = short else { panic!("{short}") };
+    assert!((budget_s - 3.0).abs() < 1e-12 && (enough_s - 6.0).abs() < 1e-12, "{budget_s} {enough_s}");
+}
+
 /// A node whose reserved memory is all it has is no description.
 #[test]
 fn little_memory_is_halved_not_reserved_whole() {
