@@ -118,7 +118,8 @@ fn jackknife(points: &[MeanStep], estimate: impl Fn(&[MeanStep]) -> f64) -> f64 
     };
     let estimates: Vec<f64> = (0..points.len()).map(without).collect();
     let count = estimates.len().max(1) as f64;
-    ((count - 1.0) / count * squared_deviations(&estimates)).sqrt()
+    // The sum of no deviations is -0.
+    ((count - 1.0) / count * squared_deviations(&estimates)).sqrt().abs()
 }
 
 /// a, b, c ≥ 0 of the step times a·m·n + b·(m + n)/2 + c by weighted least squares: the best of all subsets of the terms, so

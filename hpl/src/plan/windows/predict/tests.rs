@@ -143,6 +143,7 @@ fn no_step_and_one_step_are_predicted() {
     let machine = Machine { abc: [1e-9, 1e-6, 1e-4], alternation: 0.0 };
     let nothing = predict(&run(&hpl(0, 1, 1)), &machine.report(&hpl(0, 1, 1), &[], |_| 0.0));
     assert_eq!(nothing, WholeRunPrediction { time_s: 0.0, spread_s: 0.0 });
+    assert!(nothing.time_s.is_sign_positive() && nothing.spread_s.is_sign_positive(), "{nothing:?}");
     let hpl = hpl(1000, 2, 2);
     let one = predict(&run(&hpl), &machine.report(&hpl, &[Window { first: 2, steps: 1 }], |_| 0.0));
     assert!(one.time_s > 0.0 && one.spread_s.is_finite());
