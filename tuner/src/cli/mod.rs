@@ -192,7 +192,7 @@ pub struct TuneArgs {
     pub local: bool,
     /// Simulate the session on the cluster that this file describes: HPL does not run, nothing is measured, and the time is simulated
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "engine", "launcher", "program", "local", "dry_run", "sbatch",
-        "machine", "weights", "engine_params", "blas"])]
+        "nodes", "machine", "weights", "engine_params", "blas"])]
     pub simulate: Option<PathBuf>,
     /// Print the command, environment and input of the first run without running it; exit code 2 if the session could not start
     #[arg(long, conflicts_with_all = ["resume", "sbatch", "json"])]
@@ -375,6 +375,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// It was advised to name a launcher, which is refused, too.
+    #[test]
+    fn a_simulated_cluster_has_its_own_nodes() {
+        let words = ["hpl-tune", "--budget", "1h", "--simulate", "cluster.toml", "--nodes", "4"];
+        let refused = Cli::of(words.map(OsString::from)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{refused}");
+        assert!(Cli::of(words[..5].iter().map(OsString::from)).is_ok());
     }
 
     /// A session in a folder with such a name had no calibration: its child refused the path of the file.
