@@ -216,9 +216,6 @@ pub fn short(node: &str) -> &str {
     node.split('.').next().unwrap_or(node)
 }
 
-/// The variable in which Slurm lists the nodes of a job.
-const NODES_OF_JOB: &str = "SLURM_JOB_NODELIST";
-
 /// The name by which Slurm knows the host `node`, where it lists the nodes of the job as `of_job`: without a domain unless these have one.
 fn name_in_slurm<'a>(node: &'a str, of_job: Option<&str>) -> &'a str {
     if of_job.is_some_and(|list| !list.contains('.')) { short(node) } else { node }
@@ -248,7 +245,7 @@ impl PlacedBy {
 
     /// Keeps the ranks that `words` start to `nodes`, `cores` on each, in the place of those that the words name.
     fn keep_to(self, words: &mut Vec<String>, nodes: &[String], cores: usize) {
-        let of_job = std::env::var(NODES_OF_JOB).ok();
+        let of_job = std::env::var("SLURM_JOB_NODELIST").ok();
         let names: Vec<&str> = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref())).collect();
         let (flags, value) = match self {
             Self::Slurm => {
