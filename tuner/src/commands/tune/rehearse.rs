@@ -139,7 +139,7 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "# {} candidates at N = {n} ({why}); the first trial:", domain.points().len())?;
     let (p, q, threads) = (usual.hpl.p, usual.hpl.q, usual.engine.threads);
-    writeln!(out, "# {} ranks ({p}×{q}) of {threads} thread{}", p * q, if threads == 1 { "" } else { "s" })?;
+    writeln!(out, "# {} ({p}×{q}) of {}", counted(p * q, "rank"), counted(threads, "thread"))?;
     for note in room.notes.iter().chain(&note) {
         writeln!(out, "# {note}")?;
     }
@@ -283,8 +283,11 @@ fn write_script(
             "# it asks for no accelerators, whose number is not known here: add them to it, as by #SBATCH --gpus=1"
         )?;
     }
-    let nodes = request.nodes.map(|nodes| format!("{nodes} node{}", if nodes == 1 { "" } else { "s" }));
-    let tasks = request.tasks.map(|(tasks, cores)| format!("{tasks} tasks with {cores} cores each"));
+    let nodes = request.nodes.map(|nodes| counted(nodes, "node"));
+    let tasks = request.tasks.map(|(tasks, cores)| match tasks {
+        1 => format!("1 task with {}", counted(cores, "core")),
+        _ => format!("{tasks} tasks with {} each", counted(cores, "core")),
+    });
     let asked: Vec<String> = nodes.into_iter().chain(tasks).collect();
     writeln!(
         out,
@@ -294,4 +297,19 @@ fn write_script(
         quoted([path]).concat()
     )?;
     Ok(exit::DONE)
+}
+
+/// So many of `what`, a word in the singular.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([1, 2].map(|count| counted(count, "rank")), ["1 rank", "2 ranks"]);
+    }
 }
