@@ -1,5 +1,7 @@
 //! Bad input is named, with the way out, and the exit code says whose fault it is.
 
+use std::ffi::OsString;
+
 use crate::program::{err, hpl_dat, hpl_tune, out, tune};
 
 fn refused<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, code: i32, words: &[&str]) {
@@ -190,6 +192,19 @@ fn descriptions_of_machines_that_nobody_has_are_named() {
 #[test]
 fn nodes_outside_of_a_job_need_a_launcher() {
     refused(["--budget", "30s", "--nodes", "2"], 2, &["--launcher", "--sbatch"]);
+}
+
+/// All but one were asked for, to be idle.
+#[test]
+fn a_script_asks_for_no_more_nodes_than_the_engine_can_use() {
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("job.sh");
+    let asked = |nodes: &str| {
+        let words = ["--budget", "1h", "--engine", "cuda", "--ranks", "4", "--nodes", nodes, "--sbatch"];
+        words.map(OsString::from).into_iter().chain([script.clone().into_os_string()])
+    };
+    refused(asked("2"), 2, &["--nodes 2", "cuda runs on 1 node"]);
+    assert!(!script.exists() && tune(asked("1")).status.success());
 }
 
 /// The host where a script is written may have few cores.

@@ -192,6 +192,12 @@ fn request(args: &TuneArgs, engine: &Engine, wanted: Wanted, room: &Room) -> any
             "--spares {spares}: of {nodes} nodes none is left to run on; raise --nodes, or lower --spares"
         )));
     }
+    if let (Engine::Foreign(foreign), Some(asked)) = (engine, nodes)
+        && let Some(most) = foreign.profile().nodes.filter(|most| asked > *most)
+    {
+        let (name, most) = (engine.name(), counted(most, "node"));
+        return Err(bad_input(format!("--nodes {asked}: engine {name} runs on {most} at most; lower --nodes")));
+    }
     Ok(match engine {
         // Without a launcher it finds one on the nodes of its job.
         Engine::Ours if nodes.is_some_and(|nodes| nodes > 1) && args.local => {
