@@ -152,6 +152,8 @@ fn resumed(folder: &Path, has_begun: impl Fn(u64) -> bool) -> journal::Contents 
     session.save(&folder.join("session.toml")).unwrap();
     let output = tune(["--resume", folder.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    // No program runs.
+    assert!(!err(&output).contains("session.toml runs"), "{}", err(&output));
     journal::read(&folder.join("journal.jsonl")).unwrap()
 }
 

@@ -121,7 +121,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
             let profile = foreign.profile();
             progress.line(&format!("engine.toml runs {} by: {}", profile.program, profile.command.join(" ")));
         }
-        Engine::Launched(job) if args.resume.is_some() => {
+        Engine::Launched(job) if args.resume.is_some() && !store.session().is_simulated() => {
             progress.line(&format!("session.toml runs {} by: {}", job.program.display(), job.launcher));
         }
         _ => {}
