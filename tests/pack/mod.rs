@@ -266,6 +266,9 @@ fn bad_input_is_named_with_its_line() {
         assert_eq!(output.status.code(), Some(2), "{args:?} {}", err(&output));
         assert!(err(&output).contains("/no/such/run"), "{}", err(&output));
     }
+    let output = check(home.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("no pack") && err(&output).contains("hpl-tune pack"), "{}", err(&output));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::pack::archive::archive;
 use crate::pack::error::PackError;
 use crate::pack::facts::{Facts, System};
 use crate::pack::init::template;
-use crate::pack::manifest::Manifest;
+use crate::pack::manifest::{Manifest, NAME};
 use crate::pack::write::{PackRequest, make};
 use crate::record::folder::{RunFolder, replace_file};
 use crate::report::digits;
@@ -110,6 +110,12 @@ pub(super) fn refused(error: PackError) -> anyhow::Error {
 
 /// Names what the pack in `folder` lacks.
 fn check(folder: &Path) -> anyhow::Result<u8> {
+    if !folder.join(NAME).exists() {
+        return Err(bad_input(format!(
+            "--check {}: no pack, as it has no {NAME}; give a folder that hpl-tune pack has made",
+            folder.display()
+        )));
+    }
     let manifest = Manifest::read(folder)?;
     let mut out = std::io::stdout().lock();
     let missing = manifest.missing();
