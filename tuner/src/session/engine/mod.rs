@@ -176,11 +176,15 @@ impl Engine {
             (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) if path.as_os_str().is_empty() => {
                 Err(bad_input("--machine: [host] kernels does not say with which kernels it was measured; give --blas"))
             }
-            (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => Err(bad_input(format!(
-                "--machine: [host] kernels is {0}, and libraries named in descriptions are not loaded; give --blas {0} if you \
-                trust it, or --blas builtin",
-                path.display()
-            ))),
+            (_, KernelChoice::Auto, Some(KernelChoice::Blas(path))) => {
+                let named = path.display();
+                // Published descriptions have a name and a version.
+                let give = if path.is_absolute() { format!("--blas {named}") } else { "its path by --blas".to_owned() };
+                Err(bad_input(format!(
+                    "--machine: [host] kernels is {named}, and libraries named in descriptions are not loaded; give {give} \
+                    if you trust it, or --blas builtin"
+                )))
+            }
             (_, KernelChoice::Auto, Some(described)) => Ok(Some(described)),
             (_, named, _) => Ok(Some(named.clone())),
         }

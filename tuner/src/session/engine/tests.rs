@@ -1,9 +1,24 @@
+use space::machine::Host;
+
 use super::*;
 
 #[test]
 fn an_unknown_engine_names_those_that_are_known() {
     let message = Engine::chosen(Some("no-such"), None, None).unwrap_err().to_string();
     assert!(message.contains("no-such") && message.contains("hpcc, rochpl"), "{message}");
+}
+
+#[test]
+fn a_library_that_a_description_names_without_a_path_is_asked_for_by_its_path() {
+    let refused = |kernels: &str| {
+        let host = Host { kernels: kernels.to_owned(), ..Host::default() };
+        let machine = Machine { host, ..Machine::default() };
+        Engine::Ours.kernels(&KernelChoice::Auto, Some(&machine)).unwrap_err().to_string()
+    };
+    let message = refused("/lib/libopenblas.so.0");
+    assert!(message.contains("give --blas /lib/libopenblas.so.0 if you trust it"), "{message}");
+    let message = refused("OpenBLAS 0.3.1");
+    assert!(message.contains("give its path by --blas if you trust it"), "{message}");
 }
 
 #[test]
