@@ -56,9 +56,10 @@ impl RealRuns {
     pub fn start(&self, run: &RunSpec, folder: &Path, limit_s: f64) -> Result<Running, Failure> {
         if !Duration::try_from_secs_f64(limit_s).is_ok_and(|limit| !limit.is_zero()) {
             // What was planned with seconds left may begin after them.
-            let why = match limit_s {
-                ..=0.0 => "no time is left to run it".to_owned(),
-                _ => format!("a time limit of {limit_s} s leaves no time to run"),
+            let why = if limit_s <= 0.0 {
+                "no time is left to run it".to_owned()
+            } else {
+                format!("a time limit of {limit_s} s leaves no time to run")
             };
             return Err(Failure::Skipped { why });
         }
