@@ -32,6 +32,15 @@ pub(crate) fn normal_cdf(z: f64) -> f64 {
     0.5 + sum * density
 }
 
+/// Its natural logarithm, finite also where the function underflows.
+pub(crate) fn log_normal_cdf(z: f64) -> f64 {
+    if z > -1.0 {
+        return normal_cdf(z).ln();
+    }
+    let t = -z;
+    -0.5 * z * z - 0.5 * TAU.ln() - (t + fraction(t).recip()).ln()
+}
+
 /// f of Mills' ratio (1 − Φ(t)) / φ(t) = 1/(t + 1/f) for t ≥ 1, by Laplace's continued fraction t + 2/(t + 3/(t + …)), whose error falls as
 /// exp(−2 t √terms).
 fn fraction(t: f64) -> f64 {
@@ -49,7 +58,10 @@ mod tests {
             [(0.0, 0.5), (1.0, 0.841_344_746_068_543), (-2.0, 0.022_750_131_948_179), (4.0, 0.999_968_328_758_167)]
         {
             assert!((normal_cdf(z) - value).abs() < 1e-12, "{z}");
+            assert!((log_normal_cdf(z) - value.ln()).abs() < 1e-11, "{z}");
         }
+        // By the first terms of the series for large arguments.
+        assert!((log_normal_cdf(-50.0) + 1250.0 + (50.0 * TAU.sqrt()).ln() - (-0.0004_f64).ln_1p()).abs() < 1e-6);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use space::dims::Point;
 
 use super::Ctx;
-use super::acquisition::normal_cdf;
+use super::acquisition::log_normal_cdf;
 use super::gp::data::Data;
 use super::gp::hyper::{Beliefs, LogNormal};
 use super::gp::kernel::KernelDims;
@@ -11,7 +11,6 @@ use super::gp::posterior::{Marginal, Posterior};
 use super::gp::screen::{Groups, Screened, screen};
 use super::surrogate::{NOISE, TOGETHER, most_runs};
 use super::warp::USUAL_LOSS;
-use crate::record::left::LEVEL;
 use crate::search::history::{NO_CHANCE, TrialResult};
 
 /// Less likely than this, a run waits until nothing else is left to try.
@@ -60,30 +59,28 @@ impl Feasibility {
     /// probability to work. Late in a search gains differ by powers of ten, which no probability outweighs: what is known to fail waits.
     pub(crate) fn log_weights(&self, points: &[&Point]) -> Vec<(bool, f64)> {
         let waits = |works: f64| self.failures >= NO_CHANCE && works < LIKELY;
-        let both = self.probabilities(points).into_iter().zip(self.within_limit(points));
-        both.map(|(works, within)| (waits(works), works.ln() + within.ln())).collect()
+        let both = self.probabilities(points).into_iter().zip(self.log_within_limit(points));
+        both.map(|(works, within)| (waits(works), works.ln() + within)).collect()
     }
 
     /// Whether a run at each of `points` is likely to work.
     pub(crate) fn are_likely(&self, points: &[&Point]) -> Vec<bool> {
-        let both = self.probabilities(points).into_iter().zip(self.within_limit(points));
-        both.map(|(works, within)| works * within >= LIKELY).collect()
+        let both = self.probabilities(points).into_iter().zip(self.log_within_limit(points));
+        both.map(|(works, within)| works.ln() + within >= LIKELY.ln()).collect()
     }
 
-    /// Whether each of `points` may keep the power limit, at a rough look: what hardly can is considered only where there is no other. `None`
-    /// where there is no limit.
-    pub(crate) fn may_keep_limit(&self, points: &[Point]) -> Option<Vec<bool>> {
+    /// The log of the probability that each of `points` keeps the power limit, at a rough look; `None` where there is no limit.
+    pub(crate) fn rough_log_within_limit(&self, points: &[Point]) -> Option<Vec<f64>> {
         let (posterior, mean) = self.power.as_ref()?;
         let looks = screen(posterior, &Groups::new(points), &vec![0.0; points.len()]);
-        let probability = |at: Screened| keeps(mean + at.mean, at.sd);
-        Some(looks.into_iter().map(|at| probability(at) >= 1.0 - LEVEL).collect())
+        Some(looks.into_iter().map(|at: Screened| log_keeps(mean + at.mean, at.sd)).collect())
     }
 
-    /// The probability that each of `points` keeps the power limit.
-    fn within_limit(&self, points: &[&Point]) -> Vec<f64> {
-        let Some((posterior, mean)) = &self.power else { return vec![1.0; points.len()] };
-        let probability = |at: Marginal| keeps(mean + at.mean, at.sd);
-        posterior.predict(points, &vec![0.0; points.len()]).into_iter().map(probability).collect()
+    /// The log of the probability that each of `points` keeps the power limit.
+    fn log_within_limit(&self, points: &[&Point]) -> Vec<f64> {
+        let Some((posterior, mean)) = &self.power else { return vec![0.0; points.len()] };
+        let looks = posterior.predict(points, &vec![0.0; points.len()]);
+        looks.into_iter().map(|at: Marginal| log_keeps(mean + at.mean, at.sd)).collect()
     }
 
     fn probabilities(&self, points: &[&Point]) -> Vec<f64> {
@@ -95,9 +92,10 @@ impl Feasibility {
     }
 }
 
-/// The probability that the logarithm of a power over the limit, about `mean`, is at most 0.
-fn keeps(mean: f64, sd: f64) -> f64 {
-    normal_cdf(-mean / sd.max(f64::EPSILON)).max(f64::EPSILON)
+/// The log of the probability that the logarithm of a power over the limit, about `mean`, is at most 0. Far above the limit candidates still
+/// differ.
+fn log_keeps(mean: f64, sd: f64) -> f64 {
+    log_normal_cdf(-mean / sd.max(f64::EPSILON))
 }
 
 /// The process of the powers of the runs over the limit.

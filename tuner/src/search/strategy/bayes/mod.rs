@@ -20,6 +20,7 @@ use super::feasible::Feasibility;
 use super::surrogate::{Contrast, Surrogate, first_runs, log_rate};
 use super::{Ctx, Proposal, Strategy};
 use crate::record::Prediction;
+use crate::record::left::LEVEL;
 use crate::search::history::{HARDLY_SD, TrialResult};
 
 /// Untried points that get the exact acquisition: those that look best by [`HARDLY_SD`] standard deviations above the mean.
@@ -205,9 +206,14 @@ fn shortlist<'a>(ctx: &Ctx<'a>, surrogate: &Surrogate<'_>, feasible: &Feasibilit
     let scores = surrogate.optimistic(HARDLY_SD).into_iter();
     let mut order: Vec<(f64, u64, usize)> = scores.enumerate().map(|(i, score)| (score, rng.random(), i)).collect();
     let wanted = SHORTLIST + tried.len();
-    // The fastest may all be above the power limit.
-    if let Some(possible) = feasible.may_keep_limit(points).filter(|possible| possible.contains(&true)) {
-        order.retain(|(.., i)| possible[*i]);
+    // The fastest may all be above the power limit: what hardly keeps it is considered only where there is no other, and then by that alone.
+    if let Some(within) = feasible.rough_log_within_limit(points) {
+        let may_keep = |i: usize| within[i] >= (1.0 - LEVEL).ln();
+        if (0..points.len()).any(may_keep) {
+            order.retain(|(.., i)| may_keep(*i));
+        } else {
+            order.iter_mut().for_each(|(score, _, i)| *score = within[*i]);
+        }
     }
     let falling = |a: &(f64, u64, usize), b: &(f64, u64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if order.len() > wanted {

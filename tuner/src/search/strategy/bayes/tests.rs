@@ -117,6 +117,19 @@ fn the_best_that_keeps_the_power_limit_leads_in_a_long_record() {
     assert_eq!(best, space.points()[5 * 151]);
 }
 
+/// All were as unlikely, and the fastest were run, which take most.
+#[test]
+fn where_no_run_keeps_the_power_limit_one_that_takes_less_is_next() {
+    let space = hpl_like();
+    let runs = || space.points().iter().filter(|point| point.0[0] >= 3).step_by(37).take(12).enumerate();
+    let nb = |point: &Point| f64::from(point.0[0]);
+    let run = |(at, point): (usize, &Point)| trial(at, point, TrialResult::Rate(50.0 + 5.0 * nb(point)));
+    let powers = runs().map(|(_, point)| (point.clone(), 0.3 + 0.05 * nb(point))).collect();
+    let history = History { trials: runs().map(run).collect(), powers, ..History::default() };
+    let next = Bayes.ask(&ctx(&space, &history)).unwrap().point;
+    assert!(next.0[0] < 3, "{next:?}");
+}
+
 #[test]
 fn a_change_of_speed_in_mid_session_misleads_nobody() {
     let space = hpl_like();
