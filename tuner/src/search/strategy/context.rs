@@ -144,21 +144,8 @@ pub(super) fn finite(log_rate: f64) -> f64 {
 mod tests {
     use space::listed::Listed;
 
-    use super::super::testing::ordered;
+    use super::super::testing::{Dear, ordered};
     use super::*;
-
-    /// Each level takes ten times as long as the one below it.
-    struct Dear;
-
-    impl Prior for Dear {
-        fn log_rate(&self, _: &Point) -> f64 {
-            0.0
-        }
-
-        fn cost_s(&self, point: &Point) -> f64 {
-            10.0_f64.powi(i32::from(point.0[0]))
-        }
-    }
 
     #[test]
     fn what_is_drawn_fits_the_time_left() {

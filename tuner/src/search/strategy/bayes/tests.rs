@@ -2,7 +2,7 @@ use space::dims::{Dim, Space};
 use space::listed::Listed;
 
 use super::super::prior::Flat;
-use super::super::testing::{TablePrior, categorical, noise, ordered, session};
+use super::super::testing::{Dear, TablePrior, categorical, noise, ordered, session};
 use super::super::{PairTrials, PointPairs, Prior, Proposal};
 use super::*;
 use crate::search::history::{History, PairedRun, Trial, TrialResult};
@@ -249,19 +249,6 @@ fn a_timeout_lowers_what_is_expected_and_one_that_says_nothing_does_not() {
     };
     assert!(expected(Some(20.0)) < 0.6 * expected(None));
     assert_eq!(expected(Some(80.0)), expected(None));
-}
-
-/// Each level is faster than the one below it, and takes ten times as long.
-struct Dear;
-
-impl Prior for Dear {
-    fn log_rate(&self, point: &Point) -> f64 {
-        f64::from(point.0[0])
-    }
-
-    fn cost_s(&self, point: &Point) -> f64 {
-        10.0_f64.powi(i32::from(point.0[0]))
-    }
 }
 
 /// The search would end with a proposal that does not fit, however much time others have.
