@@ -17,8 +17,14 @@ use crate::mat::{Mat, MatMut};
 /// Order of the product: three such matrices nearly fit a second-level cache, so that memory has little influence.
 const ORDER: usize = 256;
 
-/// Words of the copy on each core; larger than the core's own caches.
+/// Most words of the copy on each core; larger than the core's own caches.
 const COPY_WORDS: usize = 1 << 21;
+
+/// Fewest words of it, where many cores have little memory.
+const LEAST_COPY_WORDS: usize = 1 << 12;
+
+/// The copies of all cores take at most one in so many bytes of the free memory.
+const MEMORY_PART: u64 = 4;
 
 /// Copies on each core, of which the fastest is used.
 const COPIES: usize = 3;
@@ -51,11 +57,12 @@ fn preflight_by(
     time: Duration,
     builder: impl Fn(usize) -> thread::Builder,
 ) -> Vec<CoreRate> {
+    let words = copy_words(host::facts().memory_available_bytes, cores.len());
     // A barrier for the threads that there are, known once the last one is started.
     let barrier = &OnceLock::new();
     thread::scope(|scope| {
         let start = |(index, &core): (usize, &usize)| {
-            builder(index).spawn_scoped(scope, move || measure(kernels, core, time, barrier)).ok()
+            builder(index).spawn_scoped(scope, move || measure(kernels, core, time, words, barrier)).ok()
         };
         let running: Vec<_> = cores.iter().enumerate().map_while(start).collect();
         barrier.get_or_init(|| Barrier::new(running.len()));
@@ -63,7 +70,19 @@ fn preflight_by(
     })
 }
 
-fn measure(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &OnceLock<Barrier>) -> CoreRate {
+/// Words of the copy on each of `cores` cores: source and target of all fit into a part of the free memory.
+fn copy_words(free_bytes: u64, cores: usize) -> usize {
+    let each = free_bytes / MEMORY_PART / 16 / cores.max(1) as u64;
+    usize::try_from(each).unwrap_or(usize::MAX).clamp(LEAST_COPY_WORDS, COPY_WORDS)
+}
+
+fn measure(
+    kernels: &dyn Kernels,
+    core: usize,
+    time: Duration,
+    copy_words: usize,
+    barrier: &OnceLock<Barrier>,
+) -> CoreRate {
     let barrier = barrier.wait();
     let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
     let a = vec![0.5; ORDER * ORDER];
@@ -83,8 +102,8 @@ fn measure(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &OnceLoc
         times.push(product());
     }
     let MedianSpread { median, spread } = summary(&times);
-    let source = vec![1.0; COPY_WORDS];
-    let mut target = vec![0.0; COPY_WORDS];
+    let source = vec![1.0; copy_words];
+    let mut target = vec![0.0; copy_words];
     barrier.wait();
     let copies = (0..COPIES).map(|_| {
         let begun = Instant::now();
@@ -98,7 +117,7 @@ fn measure(kernels: &dyn Kernels, core: usize, time: Duration, barrier: &OnceLoc
         bound,
         rate_gflops: 2e-9 * (ORDER as f64).powi(3) / median,
         spread,
-        copy_bytes_per_s: 16.0 * COPY_WORDS as f64 / copy_s,
+        copy_bytes_per_s: 16.0 * copy_words as f64 / copy_s,
     }
 }
 
@@ -115,6 +134,16 @@ mod tests {
         let rates = preflight(&*kernels, &cores, Duration::from_millis(5));
         assert_eq!(rates.iter().map(|rate| rate.core).collect::<Vec<_>>(), cores);
         assert!(rates.iter().all(|rate| rate.bound && rate.rate_gflops > 0.0 && rate.copy_bytes_per_s > 0.0));
+    }
+
+    /// In a group with 2 GiB on a node of 128 cores the look took 4 GiB, and the session was killed before it had begun.
+    #[test]
+    fn copies_of_all_cores_fit_into_the_memory() {
+        assert_eq!(copy_words(64 << 30, 128), COPY_WORDS);
+        assert_eq!(copy_words(2 << 30, 8), COPY_WORDS);
+        let words = copy_words(2 << 30, 128);
+        assert!(words >= LEAST_COPY_WORDS && (2 << 30) / MEMORY_PART >= 128 * 16 * words as u64, "{words}");
+        assert_eq!((copy_words(0, 4), copy_words(u64::MAX, 0)), (LEAST_COPY_WORDS, COPY_WORDS));
     }
 
     /// As it does where a group has as many processes as it may have.
