@@ -89,12 +89,14 @@ fn folders(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Option<(PathBuf,
 /// The limits written in one folder of a hierarchy; `read` yields the text of a file there.
 fn read_level(hierarchy: Hierarchy, read: impl Fn(&str) -> Option<String>) -> CgroupLimits {
     let bytes = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
-    let (limit, usage, cached) = match hierarchy {
-        Hierarchy::V2 => ("memory.max", "memory.current", "inactive_file"),
-        Hierarchy::V1(_) => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    // Above `memory.high` no process is killed, but the system takes pages away and lets threads wait.
+    let (limit, high, usage, cached) = match hierarchy {
+        Hierarchy::V2 => ("memory.max", Some("memory.high"), "memory.current", "inactive_file"),
+        Hierarchy::V1(_) => ("memory.limit_in_bytes", None, "memory.usage_in_bytes", "total_inactive_file"),
     };
+    let limits = [bytes(limit), high.and_then(bytes)].into_iter().flatten();
     // Version 1 writes "no limit" as the largest multiple of a page.
-    let memory_limit_bytes = bytes(limit).filter(|&limit| limit < i64::MAX as u64 / 2);
+    let memory_limit_bytes = limits.filter(|&limit| limit < i64::MAX as u64 / 2).min();
     let memory_headroom_bytes = memory_limit_bytes.map(|limit| {
         let statistics = read("memory.stat").unwrap_or_default();
         let reclaimable = statistics.lines().find_map(|line| line.strip_prefix(cached)?.trim().parse::<u64>().ok());
@@ -166,6 +168,23 @@ mod tests {
             level(Hierarchy::V2, &[("memory.max", "max\n"), ("cpu.max", "max 100000\n")]),
             CgroupLimits::default()
         );
+    }
+
+    /// A run that fills the memory up to `memory.max` takes many times as long, as the system slows it down.
+    #[test]
+    fn memory_above_which_a_group_is_slowed_down_is_no_free_memory() {
+        let of = |max, high| {
+            level(Hierarchy::V2, &[("memory.max", max), ("memory.high", high), ("memory.current", "1000\n")])
+        };
+        let limits = |limit| CgroupLimits {
+            memory_limit_bytes: Some(limit),
+            memory_headroom_bytes: Some(limit - 1000),
+            cpu_quota: None,
+        };
+        assert_eq!(of("9000\n", "6000\n"), limits(6000));
+        assert_eq!(of("max\n", "6000\n"), limits(6000));
+        assert_eq!(of("5000\n", "6000\n"), limits(5000));
+        assert_eq!(of("5000\n", "max\n"), limits(5000));
     }
 
     #[test]
