@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use objectives::Exit;
@@ -88,6 +89,15 @@ fn a_crash_is_its_signal() {
     // A real-time signal, which has no name.
     let (_, _, record) = guarded(60.0, &shell("kill -40 $$"));
     assert_eq!(record.exit, Some(Exit::Signal(40)));
+}
+
+/// A core as large as the matrix was written, wherever users have `ulimit -c unlimited`.
+#[test]
+fn a_crash_leaves_no_core() {
+    let (_, hard) = getrlimit(Resource::RLIMIT_CORE).unwrap();
+    setrlimit(Resource::RLIMIT_CORE, hard, hard).unwrap();
+    let (folder, ..) = guarded(60.0, &shell("ulimit -c"));
+    assert_eq!(std::fs::read(folder.path().join("stdout.txt")).unwrap(), b"0\n");
 }
 
 #[test]

@@ -72,8 +72,8 @@ fn sync_names(folder: &Path) {
     }
 }
 
-/// Files larger than this are left to the system by [`sync_contents`]: no program prints as much, but a core dump is as
-/// large as the matrix, and to wait for it would take a part of the budget.
+/// Files larger than this are left to the system by [`sync_contents`]: no program prints as much, and to wait for what else a run may
+/// leave would take a part of the budget.
 const LARGEST_SYNCED: u64 = 64 << 20;
 
 /// Syncs the files in `folder`, then their names, so that what reads them after a power loss finds them whole. Folders in it and files

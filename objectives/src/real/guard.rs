@@ -1,7 +1,7 @@
 //! The guard: it runs one command, ends all its descendants and records how it ended.
 //!
 //! The body of the hidden verb `hpl-tune __guard`, in two stages. The first is the guard itself. It starts
-//! the second, `__guard --exec`, which asks the kernel to kill it when the guard dies, unblocks the signals
+//! the second, `__guard --exec`, which asks the kernel to kill it when the guard dies, unblocks the signals, allows no core
 //! and executes the command in its place. So any command dies with its guard, and no `unsafe` `pre_exec` is
 //! needed.
 //!
@@ -20,7 +20,7 @@ use hpl::program::files::sync_contents;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -86,8 +86,10 @@ pub fn tied<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
 
 /// The second stage: becomes the command, or ends with 126 or 127.
 fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
-    let tied = prctl::set_pdeathsig(Signal::SIGKILL).and_then(|()| SigSet::empty().thread_set_mask());
-    if let Err(errno) = tied {
+    let prepared = prctl::set_pdeathsig(Signal::SIGKILL)
+        .and_then(|()| SigSet::empty().thread_set_mask())
+        .and_then(|()| without_core());
+    if let Err(errno) = prepared {
         complain(&format!("cannot prepare {}: {errno}", program.display()));
         return ExitCode::from(NOT_STARTED);
     }
@@ -98,6 +100,13 @@ fn become_command(guard: Pid, program: &OsStr, rest: &[OsString]) -> ExitCode {
     let error = Command::new(program).args(rest).exec();
     complain(&format!("cannot start {}: {error}", program.display()));
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED })
+}
+
+/// Asks the system to write no core of this process. That of a run is as large as the matrix: it may fill the disk, and a crash would
+/// count as ended at the time limit if that came before the whole core was written.
+fn without_core() -> Result<(), Errno> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
+    setrlimit(Resource::RLIMIT_CORE, 0, hard)
 }
 
 /// The arguments of the guard.
