@@ -138,7 +138,13 @@ fn memory(host: &HostFacts, system: &System) -> Advice {
     }
     if (available as f64) < ENOUGH * total as f64 {
         let end = "end what uses the memory: ps aux --sort=-rss | head";
-        return Advice::change("memory", found, end).worth(root_of(total, available));
+        let is_strict = system.text("proc/sys/vm/overcommit_memory").is_some_and(|mode| mode == "2");
+        let change = if is_strict {
+            format!("let the system grant all of the memory: sudo sysctl vm.overcommit_memory=0; or {end}")
+        } else {
+            end.to_owned()
+        };
+        return Advice::change("memory", found, change).worth(root_of(total, available));
     }
     Advice::good("memory", found)
 }
@@ -302,6 +308,15 @@ mod tests {
             let advice = lines.iter().find(|advice| advice.state == CheckState::Change).unwrap();
             assert!(advice.change.as_ref().unwrap().contains(words), "{advice:?}");
         }
+    }
+
+    #[test]
+    fn a_system_that_grants_too_little_memory_can_grant_all() {
+        let meminfo = "MemTotal: 8000000 kB\nMemAvailable: 7800000 kB\nCommitLimit: 4000000 kB\nCommitted_AS: 0 kB\n";
+        let lines = with(&[("proc/meminfo", meminfo), ("proc/sys/vm/overcommit_memory", "2\n")]);
+        assert_eq!(to_change(&lines), ["memory"], "{lines:?}");
+        let advice = lines.iter().find(|advice| advice.topic == "memory").unwrap();
+        assert!(advice.change.as_ref().unwrap().contains("vm.overcommit_memory=0"), "{advice:?}");
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub struct HostFacts {
     /// Memory of the machine in bytes; where the cpuset leaves out NUMA nodes, that of the others.
     pub memory_total_bytes: u64,
     /// Memory that can be filled without swapping, in bytes: the smallest of the system's available memory, that of the
-    /// NUMA nodes which the cpuset allows, and the memory that the cgroup's limit still allows.
+    /// NUMA nodes which the cpuset allows, the memory that the cgroup's limit still allows, and what a system that grants no more
+    /// than it can back (`vm.overcommit_memory=2`) still grants.
     pub memory_available_bytes: u64,
     /// Memory limit of the cgroup in bytes, if it has one.
     pub memory_limit_bytes: Option<u64>,
@@ -135,6 +136,9 @@ pub fn facts_below(root: &Path) -> HostFacts {
     let memory_total_bytes = nodes.map_or(total, |nodes| nodes.total_bytes.min(total));
     let available = parse::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or_else(|| pages(Pages::Free));
     let available = nodes.map_or(available, |nodes| nodes.available_bytes.min(available));
+    let is_strict = read("proc/sys/vm/overcommit_memory").is_some_and(|mode| mode.trim() == "2");
+    let grantable = parse::grantable_bytes(&meminfo).filter(|_| is_strict);
+    let available = grantable.map_or(available, |grantable| grantable.min(available));
     let frequency = |name: &str| {
         let path = format!("sys/devices/system/cpu/cpu{}/cpufreq/{name}", cores_allowed[0]);
         parse::number(&read(&path)?).map(|khz| khz * 1e3)
@@ -258,6 +262,21 @@ mod tests {
             tree(root, &[(ONLINE, other)]);
             assert_eq!(cores(), (vec![0, 1, 4, 5, 6, 7], 8), "{other}");
         }
+    }
+
+    /// By the usual rules half of the memory is granted, and each run with more ended at its first buffer.
+    #[test]
+    fn a_system_that_grants_no_more_than_it_can_back_has_that_memory() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let available_kib = |meminfo: &str, mode: &str| {
+            tree(root, &[("proc/meminfo", meminfo), ("proc/sys/vm/overcommit_memory", mode)]);
+            facts_below(root).memory_available_bytes >> 10
+        };
+        let meminfo = "MemTotal: 8000 kB\nMemAvailable: 7000 kB\nCommitLimit: 4000 kB\nCommitted_AS: 1500 kB\n";
+        assert_eq!(["0\n", "1\n", "2\n"].map(|mode| available_kib(meminfo, mode)), [7000, 7000, 2500]);
+        assert_eq!(available_kib(&meminfo.replace("1500", "5000"), "2\n"), 0);
+        assert_eq!(available_kib("MemTotal: 8000 kB\nMemAvailable: 7000 kB\n", "2\n"), 7000);
     }
 
     #[test]

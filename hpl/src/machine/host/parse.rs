@@ -18,6 +18,12 @@ pub(super) fn meminfo_bytes(text: &str, key: &str) -> Option<u64> {
     field(text, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Memory that a system which grants no more than it can back would still grant, of the lines of /proc/meminfo.
+pub(super) fn grantable_bytes(meminfo: &str) -> Option<u64> {
+    let bytes = |key| meminfo_bytes(meminfo, key);
+    Some(bytes("CommitLimit")?.saturating_sub(bytes("Committed_AS")?))
+}
+
 /// A list of CPU numbers, `0-3,8,10-11`; ascending, without repeats.
 pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
