@@ -254,7 +254,10 @@ impl OwnModel {
         };
         std::thread::scope(|scope| {
             for _ in 1..threads.min(pieces.len()) {
-                scope.spawn(work);
+                // The threads that there are do the part of one that the system refuses.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             work();
         });
