@@ -40,7 +40,10 @@ pub enum ProbeError {
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// A thread could not be started.
-    #[error("thread {index} could not be started: {error}; lower the number of cores")]
+    #[error(
+        "thread {index} could not be started: {error}; raise the limit of threads (ulimit -u, pids.max of the control group), or give \
+         it fewer cores (taskset -c)"
+    )]
     NotStarted {
         /// Index of the thread.
         index: usize,
