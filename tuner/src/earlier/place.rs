@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use objectives::real::Extent;
 use space::dims::{Dim, DimKind, Point};
 use space::params::Coded;
-use space::{Candidate, Candidates, HplParams};
+use space::{Candidate, Candidates, HplParams, NodeSettings};
 
 use super::Earlier;
 use crate::search::strategy::informed::ComparableRuns;
@@ -20,8 +20,8 @@ const FAR: f64 = 1.0;
 /// Most different runs for which all points are gone through: of 100,000 points that takes some milliseconds each.
 const SCANS: usize = 200;
 
-/// Which runs were measured alike: source, host, cores, N, and whether by windows.
-type Alike<'a> = (&'a str, Option<&'a str>, Option<usize>, usize, bool);
+/// Which runs were measured alike: source, host, cores, N, whether by windows, and the settings of the nodes that are not searched.
+type Alike<'a> = (&'a str, Option<&'a str>, Option<usize>, usize, bool, [Option<u32>; 3]);
 
 /// The runs of earlier sessions at the points of a space that they stand for.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +61,9 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Placed
     let mut places = Places::new(space, SCANS);
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
     for run in earlier {
-        let alike = (&*run.source, run.host.as_deref(), run.cores, run.candidate.hpl.n, run.extent == Extent::Windows);
+        let Earlier { source, host, candidate: Candidate { hpl, engine }, extent, .. } = run;
+        let settings = not_searched(space, &engine.settings);
+        let alike = (source.as_str(), host.as_deref(), run.cores, hpl.n, *extent == Extent::Windows, settings);
         if let Some(point) = places.of(&run.candidate, run.cores) {
             groups.entry(alike).or_default().push((point, run.rate_gflops.ln()));
         }
@@ -114,6 +116,13 @@ impl<'a> Places<'a> {
         self.nearest.insert(key, place.clone());
         place
     }
+}
+
+/// The settings of a run, without those that are dimensions of `space`.
+fn not_searched(space: &dyn Candidates, settings: &NodeSettings) -> [Option<u32>; 3] {
+    let is_searched = |name: &str| space.dims().iter().any(|dim| dim.name == name);
+    let values = settings.values();
+    std::array::from_fn(|at| values[at].filter(|_| !is_searched(NodeSettings::NAMES[at])))
 }
 
 /// Cores that the runs of `space` use: fixed ranks or threads may leave some idle.
@@ -191,6 +200,9 @@ impl Distances {
 fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
     let hpl = &candidate.hpl;
     let log2 = |value: usize| Some((value as f64).log2());
+    // A run without a setting was on the node as it was found, and no level is above that.
+    let found = dim.levels.iter().map(|level| level.feature).reduce(f64::max);
+    let setting = |value: Option<u32>| value.map(|value| f64::from(value.max(1)).log2()).or(found);
     let feature = match dim.name.as_str() {
         "ranks" => Some((hpl.ranks() as f64 * scale).log2()),
         "grid" => Some((hpl.p as f64 / hpl.q as f64).log2()),
@@ -203,9 +215,9 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
             Some(own) => own.parse().ok(),
             None => Some(candidate.engine.split.get()),
         },
-        "max_clock_mhz" => candidate.engine.settings.max_clock_mhz.map(|mhz| f64::from(mhz.max(1)).log2()),
-        "package_limit_w" => candidate.engine.settings.package_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
-        "gpu_limit_w" => candidate.engine.settings.gpu_limit_w.map(|watts| f64::from(watts.max(1)).log2()),
+        "max_clock_mhz" => setting(candidate.engine.settings.max_clock_mhz),
+        "package_limit_w" => setting(candidate.engine.settings.package_limit_w),
+        "gpu_limit_w" => setting(candidate.engine.settings.gpu_limit_w),
         _ => None,
     };
     let label = match dim.name.as_str() {
@@ -228,8 +240,8 @@ fn distances(dim: &Dim, candidate: &Candidate, scale: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use space::dims::{Level, Space};
-    use space::domain::{DomainSpec, HplDomain, default_candidate};
-    use space::{EngineParams, KernelChoice, Share, Unequal};
+    use space::domain::{DomainSpec, HplDomain, Limits, SettingsDomain, default_candidate};
+    use space::{EngineParams, KernelChoice, SettingLevels, Share, Unequal};
 
     use super::super::tests::run;
     use super::*;
@@ -286,6 +298,34 @@ mod tests {
         let groups = groups(&domain, &earlier, "here").groups;
         let counts: Vec<(bool, usize)> = groups.iter().map(|group| (group.of_this_machine, group.runs.len())).collect();
         assert_eq!(counts, [(true, 2), (true, 1), (false, 1)]);
+    }
+
+    #[test]
+    fn runs_are_at_the_settings_that_they_had_or_those_as_found() {
+        let limits = Limits::parse("[nb]\nvalues = [64, 128]\n").unwrap();
+        let inner = HplDomain::within(domain().spec(), &limits).unwrap();
+        let levels = SettingLevels { max_clock_mhz: vec![1500, 2500], ..SettingLevels::default() };
+        let searched = SettingsDomain::new(Box::new(inner), &levels, &limits).unwrap();
+        let at = |nb: usize, max_clock_mhz: Option<u32>| {
+            let mut earlier = run(0, "here", 10.0);
+            earlier.candidate.hpl.nb = nb;
+            earlier.candidate.engine.settings.max_clock_mhz = max_clock_mhz;
+            earlier
+        };
+        // One that is searched here, and one that is not.
+        for nb in [128, 120] {
+            let clock = |asked| {
+                let Earlier { candidate, cores, .. } = at(nb, asked);
+                searched.candidate(&place(&searched, &candidate, cores).unwrap()).engine.settings.max_clock_mhz
+            };
+            assert_eq!([None, Some(1600), Some(2500)].map(clock), [Some(2500), Some(1500), Some(2500)], "NB {nb}");
+        }
+        let earlier = [at(64, None), at(64, Some(1500)), at(128, None), at(128, Some(1500)), at(128, Some(2000))];
+        let counts = |space: &dyn Candidates| -> Vec<usize> {
+            groups(space, &earlier, "here").groups.iter().map(|group| group.runs.len()).collect()
+        };
+        // Half the rate at half the clock says nothing of NB.
+        assert_eq!((counts(&domain()), counts(&searched)), (vec![2, 2, 1], vec![5]));
     }
 
     /// A run of NB `nb` on the grid 1×4 of four cores with a split, which has no effect there.

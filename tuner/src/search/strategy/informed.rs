@@ -21,7 +21,8 @@ use super::prior::PriorTable;
 use super::surrogate::{LEFT_BY_A_MODEL, NOISE, RUNS};
 use super::warp::{USUAL_LOSS, Warp};
 
-/// Earlier runs that were measured alike: on one machine, at one N, by whole runs or by windows.
+/// Earlier runs that were measured alike: on one machine, at one N, by whole runs or by windows, at the same settings of the nodes where these
+/// are not searched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparableRuns {
     /// Whether it was this machine: then differences count, not only the order.
