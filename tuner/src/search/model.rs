@@ -125,13 +125,16 @@ impl<'a> SessionModel<'a> {
 
     fn build(&mut self, weights: &[f64]) {
         let mut expected = weighted_mean(&self.tables, weights);
+        let mut earlier = self.earlier.clone();
         let found = self.predictor.found();
         if self.objective == Objective::GflopsPerWatt && !found.is_as_found() {
-            let power = |point| power_factor(&self.domain.candidate(point).engine.settings, &found).ln();
+            let power = |point: &Point| power_factor(&self.domain.candidate(point).engine.settings, &found).ln();
             let rates = expected.log_rates_of_all().iter().zip(self.domain.points());
             expected = expected.with_log_rates(rates.map(|(rate, point)| rate - power(point)).collect());
+            // Of earlier runs the rates are known, and no more of their power.
+            earlier.iter_mut().flat_map(|group| group.runs.iter_mut()).for_each(|run| run.1 -= power(&run.0));
         }
-        (self.prior, self.informed) = build_prior(self.domain, expected, &self.earlier, &self.beyond);
+        (self.prior, self.informed) = build_prior(self.domain, expected, &earlier, &self.beyond);
     }
 
     /// How many runs it has learned from: its predictions are the same as long as this is.
@@ -238,16 +241,17 @@ mod tests {
     use objectives::timeline::StepTimes;
     use objectives::timeline::own::OwnModel;
     use space::dims::Space;
-    use space::domain::{DomainSpec, HplDomain, default_candidate};
+    use space::domain::{DomainSpec, HplDomain, Limits, SettingsDomain, default_candidate};
     use space::flops::rate_gflops;
     use space::listed::Listed;
     use space::machine::{EnginePhase, Node, PhaseRate, Rate, RateKernel};
-    use space::{KernelChoice, Unequal};
+    use space::{KernelChoice, SettingLevels, Unequal};
 
     use super::*;
     use crate::record::Row;
     use crate::record::arbitrary::row_of;
     use crate::search::history::Trial;
+    use crate::search::schedule;
     use crate::search::strategy::testing::ordered;
 
     /// Two cores with rates of kernels and phases.
@@ -338,6 +342,26 @@ mod tests {
         let mut resumed = of_session();
         resumed.learn(&left([1e6, 1e6, 0.0, 0.0]), slow);
         assert_eq!(resumed.predictor.time_s(&candidate), times[2], "as before it was stopped");
+    }
+
+    /// They were as fast as the model has it, at both clocks.
+    #[test]
+    fn rates_of_earlier_runs_are_no_gflops_per_watt() {
+        let limits = Limits::parse("[nb]\nvalues = [64, 128]\n").unwrap();
+        let spec = DomainSpec { ranks: Some(1), ..schedule::tests::spec() };
+        let inner = HplDomain::within(&spec, &limits).unwrap();
+        let levels = SettingLevels { max_clock_mhz: vec![1500, 2500], ..SettingLevels::default() };
+        let domain = SettingsDomain::new(Box::new(inner), &levels, &limits).unwrap();
+        let (machine, found) = (schedule::tests::machine(), levels.as_found());
+        let predictor = || schedule::tests::predictor().found_at(found);
+        let rates = model_prior::table(&domain, &predictor(), Extent::Whole).log_rates_of_all().to_vec();
+        let runs = domain.points().iter().cloned().zip(rates).collect();
+        let expected = |earlier: Vec<ComparableRuns>| {
+            let model = SessionModel::new(&domain, &machine, predictor(), (earlier, Vec::new()), true, Extent::Whole);
+            model.with_objective(Objective::GflopsPerWatt).prior.log_rates(domain.points())
+        };
+        let (with, without) = (expected(vec![ComparableRuns { of_this_machine: true, runs }]), expected(Vec::new()));
+        assert!(with.iter().zip(&without).all(|(with, without)| (with - without).abs() < 1e-3));
     }
 
     #[test]
