@@ -14,13 +14,9 @@ use crate::record::{Finished, ShortRow};
 const TRIALS: usize = 16;
 
 /// `power` with the energy and the mean power that the core phase of the whole run is predicted to take, where the trial has measured windows
-/// of it in `wall_s` seconds.
+/// of it alone in `wall_s` seconds: the energy of two in turn is that of both.
 pub(super) fn with_estimate(power: RunPower, observed: Option<&Observation>, wall_s: f64, store: &Store) -> RunPower {
     let (Some(Observation::Windows(sample)), Some(watts)) = (observed, power.run_power_w) else { return power };
-    if sample.pair.is_some() {
-        // The energy is that of two candidates.
-        return power;
-    }
     let (run, found) = (&sample.result, store.session().settings.as_found());
     let joules = watts * wall_s;
     let factor = power_factor(&run.candidate.engine.settings, &found);

@@ -205,7 +205,8 @@ impl TrialRunner<'_> {
                 }
                 (None, None) => RunPower::default(),
             };
-            let power = with_estimate(power, outcome.as_ref().ok(), wall_s, self.store);
+            let alone = outcome.as_ref().ok().filter(|_| due.plan.reference.is_none());
+            let power = with_estimate(power, alone, wall_s, self.store);
             let nodes_apart = self.nodes_apart(trial.folder(), &due.plan);
             let around = Circumstances { power, nodes_apart, ..around };
             self.look_at_clock(&due.plan, &around);
