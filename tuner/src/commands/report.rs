@@ -7,6 +7,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 
 use objectives::real::{RealRuns, RunSpec, printable};
+use space::dat::HplDat;
 use space::result::PhaseTime;
 
 use crate::cli::ReportArgs;
@@ -166,9 +167,9 @@ fn exports(
         return Ok(Some(exports));
     }
     let mut inputs = runs.inputs(&candidate).map_err(bad_input)?;
-    // Ours is there, with what it reached.
-    let ours = summary.session.engine == Session::OURS;
-    inputs.retain(|(name, _)| !ours || name != "HPL.dat");
+    // It is there, with what it reached; but not the one of an engine that makes several runs of it.
+    let is_there = |text: &str| HplDat::parse(text).is_ok_and(|dat| dat.runs() == [candidate.hpl]);
+    inputs.retain(|(name, text)| name != "HPL.dat" || !is_there(text));
     let command = runs.command(&RunSpec::whole(&candidate), folder.root()).join(" ");
     let settings = runs.settings_to_make(&candidate);
     Ok(Some(exports.foreign(&command, (rate_gflops, how), (&candidate, &settings), inputs)))
@@ -212,6 +213,22 @@ mod tests {
         let exports = exports(&folder, (&Summary::new(&session, &rows), &rows[..]), &engine.runs(program), program);
         exports.unwrap().unwrap().write(&folder).unwrap();
         assert_eq!(std::fs::read(folder.hpl_out()).unwrap(), results);
+    }
+
+    /// The input of the engine took its place, which says nothing of a rate, and the page showed another text than the file.
+    #[test]
+    fn hpl_dat_of_another_engine_says_its_rate() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let engine = Engine::chosen(Some("netlib"), None, None).unwrap();
+        let session = Session { engine: engine.name().to_owned(), ..session() };
+        let (rows, program) = ([row(0)], Path::new("/usr/bin/hpl-tune"));
+        let exports = exports(&folder, (&Summary::new(&session, &rows), &rows[..]), &engine.runs(program), program);
+        let exports = exports.unwrap().unwrap();
+        exports.write(&folder).unwrap();
+        let text = std::fs::read_to_string(folder.hpl_dat()).unwrap();
+        assert_eq!(text.lines().nth(1), Some("hpl-tune: 20.00 GFLOP/s measured"));
+        assert_eq!(text, exports.hpl_dat);
     }
 
     /// Of windows nothing is printed that were a result; and what a whole run printed stays when the folder of its trial is deleted.
