@@ -104,7 +104,7 @@ fn trials(
 fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Row], results: &str) {
     let summary = Summary::new(session, rows);
     let Some(row) = summary.shown_trial().and_then(|trial| rows.iter().find(|row| row.trial == trial)) else {
-        return checked.looked("no run that passed, so no best");
+        return checked.looked("no whole run that passed, so no best");
     };
     if row.extent != Extent::Whole {
         checked.find("journal.jsonl", format!("its best, trial {}, is not a whole run", row.trial), AGAIN);
@@ -113,7 +113,8 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
     let dat = plain::text(&folder.hpl_dat(), TEXT_BYTES);
     match dat.as_deref().map(HplDat::parse) {
         Ok(Ok(dat)) => {
-            if dat.runs() != [candidate.hpl] {
+            // An engine may make several runs of it at once.
+            if dat.runs().iter().any(|run| *run != candidate.hpl) {
                 checked.find("HPL.dat", format!("it is not the configuration of the best, trial {}", row.trial), AGAIN);
             }
             let words = dat.comments[1].ends_with(session.how());
@@ -161,5 +162,28 @@ pub(super) fn obeyed(session: Option<&Session>, path: &Path) -> impl Fn(&str) ->
     move |name: &str| {
         let obeys = |profile: &Profile| profile.obeys.iter().any(|known| known.eq_ignore_ascii_case(name));
         ours || profile.as_ref().is_some_and(obeys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::arbitrary::row;
+    use crate::report::summary::tests::session;
+
+    #[test]
+    fn an_input_of_several_runs_of_the_best_is_that_of_the_best() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let (rows, session) = ([row(0)], Session { engine: "mine".to_owned(), ..session() });
+        let problems = |dat: &HplDat| {
+            std::fs::write(folder.hpl_dat(), dat.write().unwrap()).unwrap();
+            let mut checked = Checked::default();
+            best(&mut checked, &folder, &session, &rows, "stdout.txt");
+            checked.findings
+        };
+        let dat = HplDat { ns: vec![rows[0].n; 3], ..HplDat::single(&rows[0].candidate().hpl) };
+        assert!(problems(&dat).is_empty(), "{:?}", problems(&dat));
+        assert_eq!(problems(&HplDat { nbs: vec![rows[0].nb + 1], ..dat }).len(), 1);
     }
 }
