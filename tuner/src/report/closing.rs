@@ -50,9 +50,12 @@ fn won(summary: &Summary) -> String {
     };
     let how = if summary.session.is_simulated() { "In the simulation: " } else { "" };
     if let Some((limit, watts)) = above_limit(summary) {
-        return format!(
-            "Won: {how}nothing, as no candidate keeps the power limit of {limit} W; the best takes {watts} W."
-        );
+        let said = if summary.others_keep_limit() {
+            format!("the best takes {watts} W, above the power limit of {limit} W, which others keep")
+        } else {
+            format!("no candidate keeps the power limit of {limit} W; the best takes {watts} W")
+        };
+        return format!("Won: {how}nothing, as {said}.");
     }
     let per_watt = summary.session.objective == Objective::GflopsPerWatt;
     let better = if per_watt { "more efficient" } else { "faster" };
@@ -246,6 +249,25 @@ mod tests {
         assert!(text.contains("Next: a higher --power-limit"), "{text}");
         summary.limited_power_w = Some(390.0);
         assert!(!said(&summary).contains("keeps the power limit"));
+    }
+
+    /// By its runs after the choice the best may be a little above the limit that it kept before.
+    #[test]
+    fn a_limit_that_others_keep_is_not_said_to_be_kept_by_none() {
+        let session = Session { objective: Objective::GflopsWithin { power_limit_w: 400 }, ..session() };
+        let rows_of = |watts: f64| {
+            let last = Row { strategy: Identity::FINAL.into(), power_w: Some(412.0), ..row(1) };
+            [Row { power_w: Some(watts), ..row(0) }, last]
+        };
+        let others = "as the best takes 412.0 W, above the power limit of 400 W, which others keep.";
+        let none = "as no candidate keeps the power limit of 400 W; the best takes 412.0 W.";
+        let cases = [(390.0, others, "; others keep it: "), (420.0, none, "; no candidate keeps it: ")];
+        for (watts, won, objective) in cases {
+            let summary = Summary::new(&session, &rows_of(watts));
+            assert!(said(&summary).contains(won), "{}", said(&summary));
+            let text = table::summary(&summary, None);
+            assert!(text.contains(objective), "{text}");
+        }
     }
 
     #[test]

@@ -187,7 +187,10 @@ pub(crate) fn objective(summary: &Summary) -> Option<String> {
             let taken = match summary.limited_power_w {
                 None => "no power of the best was read".to_owned(),
                 Some(watts) if summary.session.objective.allows(watts) => format!("the best takes {} W", digits(watts)),
-                Some(watts) => format!("no candidate keeps it: the best takes {} W", digits(watts)),
+                Some(watts) => {
+                    let who = if summary.others_keep_limit() { "others keep it" } else { "no candidate keeps it" };
+                    format!("{who}: the best takes {} W", digits(watts))
+                }
             };
             Some(format!("GFLOP/s at no more than {power_limit_w} W in the core phase; {taken}"))
         }

@@ -241,6 +241,15 @@ impl Summary {
         self.estimate.as_ref().filter(|estimate| estimate.candidate.hpl.n != n)
     }
 
+    /// Whether another candidate than the best keeps the power limit of the session by its own runs, as far as the list of the best tells: those
+    /// that keep it come first there.
+    pub fn others_keep_limit(&self) -> bool {
+        let best = self.best.as_ref().map(|best| &best.candidate);
+        let keeps = |score: &Score| score.limited_power_w.is_some_and(|watts| self.session.objective.allows(watts));
+        let is_other = |score: &Score| best.is_some_and(|best| best.at_n(score.candidate.hpl.n) != score.candidate);
+        self.top.iter().any(|score| is_other(score) && keeps(score))
+    }
+
     /// Its passed final run, else the last trial of the best.
     pub fn shown_trial(&self) -> Option<u64> {
         let last = self.verified_run().map(|row| row.trial);
