@@ -113,6 +113,11 @@ impl PowerReader {
         self.meter.is_none() && self.runs_on != RunsOn::ThisNode
     }
 
+    /// Whether the runs are on other nodes, and not on this one.
+    pub fn runs_elsewhere(&self) -> bool {
+        matches!(self.runs_on, RunsOn::Others { .. })
+    }
+
     /// The nodes of the runs, if one of them has a sensor.
     fn nodes_read(&self) -> Option<&NodeAgents> {
         self.nodes.as_deref().filter(|nodes| several::any_can_be_read(nodes))

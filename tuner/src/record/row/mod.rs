@@ -141,9 +141,11 @@ pub struct Row {
     pub cost_fraction: f64,
     /// Wall-clock seconds of the budget left after the trial.
     pub budget_left_s: f64,
-    /// Share of the processor time that the hypervisor gave to others meanwhile; null where the system does not say.
+    /// Share of the processor time that the hypervisor gave to others meanwhile; null where the system does not say, or no rank was on
+    /// this node.
     pub steal_share: Option<f64>,
-    /// Clock of the first core during the trial, in Hz; null where the system does not say, or the trial was too short.
+    /// Clock of the first core during the trial, in Hz; null where the system does not say, the trial was too short, or no rank was
+    /// on this node.
     pub clock_hz: Option<f64>,
     /// Clock of the multiprocessors of the slowest of the node's NVIDIA GPUs in Hz, at a time in the second half of the trial; null where the
     /// run was not on all of them.
