@@ -75,8 +75,16 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
     let runs = match (chosen, best) {
         (Some(at), Some(best)) => {
             let n = best.candidate.hpl.n;
-            let of_best = |row: &&Row| row.candidate().at_n(n) == best.candidate;
-            rows[at..].iter().filter(of_best).map(of_row).collect()
+            let is_of_best = |row: &&Row| row.candidate().at_n(n) == best.candidate;
+            let of_best = |rows: &[Row]| rows.iter().filter(is_of_best).map(of_row).collect::<Vec<Run>>();
+            let after = of_best(&rows[at..]);
+            if after.iter().any(|run| run.rate_gflops().is_some()) {
+                after
+            } else {
+                // A default that has taken the place of the choice.
+                notes.push("no run of the best has passed after the choice: those before it are taken, too".to_owned());
+                of_best(&rows)
+            }
         }
         _ => {
             notes.push("no final run passed: all trials of the session are taken".to_owned());
@@ -120,6 +128,8 @@ fn of_row(row: &Row) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Objective;
+    use crate::record::arbitrary::row;
     use crate::record::journal::Journal;
     use crate::report::summary::tests::session;
     use crate::search::rounds::tests::with_rounds;
@@ -157,6 +167,28 @@ mod tests {
         let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
         assert_eq!((rates, source.chosen_before), (vec![10.0; 7], false));
         assert!(source.notes[0].contains("made the default the best"), "{:?}", source.notes);
+    }
+
+    /// The final run itself was above the power limit, and no time was left for another one of the default.
+    #[test]
+    fn a_default_that_did_not_run_after_the_choice_gives_its_runs_before_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let objective = Objective::GflopsWithin { power_limit_w: 400 };
+        Session { objective, ..session() }.save(&folder.session_toml()).unwrap();
+        let run = |nb: usize, strategy: &str, watts: f64, trial: u64| Row {
+            nb,
+            strategy: strategy.into(),
+            power_w: Some(watts),
+            ..row(trial)
+        };
+        let (mut journal, _) = Journal::open(&folder.journal()).unwrap();
+        journal.append(&run(128, Identity::BASELINE, 390.0, 0)).unwrap();
+        journal.append(&run(192, Identity::FINAL, 420.0, 1)).unwrap();
+        let source = read(folder.root()).unwrap();
+        let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
+        assert_eq!(rates, [20.0]);
+        assert!(source.notes[0].starts_with("no run of the best has passed after the choice"), "{:?}", source.notes);
     }
 
     #[test]
