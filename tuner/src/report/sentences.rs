@@ -145,7 +145,11 @@ pub(super) fn watts(score: &Score, objective: Objective) -> String {
     let watts = score.power_w.map(|watts| format!(", {} W", digits(watts)));
     let rate = match objective {
         Objective::GflopsPerWatt => {
-            score.run_gflops_per_w.map(|rate| format!(", {} GFLOPS/W of the whole run", digits(rate)))
+            let of = match score.extent {
+                Extent::Whole => "of the whole run",
+                Extent::Windows => "as predicted for the core phase",
+            };
+            score.run_gflops_per_w.map(|rate| format!(", {} GFLOPS/W {of}", digits(rate)))
         }
         _ => score.gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate))),
     };
@@ -179,10 +183,15 @@ pub(crate) fn power(summary: &Summary) -> Option<String> {
 pub(crate) fn objective(summary: &Summary) -> Option<String> {
     match summary.session.objective {
         Objective::Gflops => None,
-        Objective::GflopsPerWatt => Some(
-            "GFLOPS/W by the mean power of whole runs: the search, the choice, the ratios and the order of the best are by it"
-                .to_owned(),
-        ),
+        Objective::GflopsPerWatt => {
+            let by = match summary.session.extent {
+                Extent::Whole => "mean power of whole runs",
+                Extent::Windows => "power that windows predict for the core phase",
+            };
+            Some(format!(
+                "GFLOPS/W by the {by}: the search, the choice, the ratios and the order of the best are by it"
+            ))
+        }
         Objective::GflopsWithin { power_limit_w } => {
             let taken = match summary.limited_power_w {
                 None => "no power of the best was read".to_owned(),
@@ -272,6 +281,24 @@ mod tests {
     use space::{EngineParams, HplParams};
 
     use super::*;
+    use crate::record::arbitrary::{row, windows};
+    use crate::report::summary::tests::session;
+
+    /// Of windows no power is measured: what it was called is that of whole runs.
+    #[test]
+    fn the_efficiency_of_windows_is_called_predicted() {
+        let session = Session { objective: Objective::GflopsPerWatt, ..session() };
+        let said = |extent: Extent, row: Row| {
+            let summary = Summary::new(&Session { extent, ..session.clone() }, &[row]);
+            (watts(&summary.top[0], summary.session.objective), objective(&summary).unwrap())
+        };
+        let (rate, by) = said(Extent::Windows, Row { estimated_power_w: Some(40.0), ..windows(0, 64, 20.0) });
+        assert_eq!(rate, ", 0.5000 GFLOPS/W as predicted for the core phase");
+        assert!(by.starts_with("GFLOPS/W by the power that windows predict for the core phase: "), "{by}");
+        let (rate, by) = said(Extent::Whole, Row { run_power_w: Some(40.0), ..row(0) });
+        assert_eq!(rate, ", 0.5000 GFLOPS/W of the whole run");
+        assert!(by.starts_with("GFLOPS/W by the mean power of whole runs: "), "{by}");
+    }
 
     #[test]
     fn a_candidate_without_a_dimension_that_others_have_gets_a_dash() {

@@ -48,7 +48,7 @@ pub struct Score {
     pub limited_power_w: Option<f64>,
     /// Median of their GFLOP/s per watt of the core phase.
     pub gflops_per_w: Option<f64>,
-    /// Median of their GFLOP/s per watt of the whole run.
+    /// Median of their GFLOP/s per watt of the whole run; of windows per watt that they predict for the core phase.
     pub run_gflops_per_w: Option<f64>,
     /// Their trial numbers.
     pub trials: Vec<u64>,
