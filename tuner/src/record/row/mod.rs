@@ -137,7 +137,7 @@ pub struct Row {
 
     /// Wall-clock seconds that the trial took, start and end of the process included.
     pub wall_s: f64,
-    /// Share of a full run's work that was done; 1 for a full run.
+    /// Share of a full run's work that was done; 1 for a full run, also for one that failed but was not beaten, 0 for failed windows.
     pub cost_fraction: f64,
     /// Wall-clock seconds of the budget left after the trial.
     pub budget_left_s: f64,
