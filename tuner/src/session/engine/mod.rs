@@ -25,6 +25,7 @@ pub use self::launched::EngineCommand;
 use self::programs::{found, from_any_folder, xhpl_beside};
 use crate::error::RecordError;
 use crate::exit::bad_input;
+use crate::record::Row;
 use crate::record::folder::{RunFolder, replace_file};
 use crate::record::session::Session;
 
@@ -372,5 +373,13 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
         let hint = hint(name, known.iter().copied());
         bad_input(format!("--engine {name}: {error}; give a file, or one of {}{hint}", known.join(", ")))
     })?;
-    Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))
+    let profile = Profile::parse(&text).map_err(|error| bad_input(format!("{name}: {error}")))?;
+    if [Session::OURS, Row::SIMULATED].contains(&profile.name.as_str()) {
+        let of_ours = &profile.name;
+        return Err(bad_input(format!(
+            "{name}: name = '{of_ours}' is what records call our own engine, which a resume would run; give it \
+             another name"
+        )));
+    }
+    Ok(profile)
 }

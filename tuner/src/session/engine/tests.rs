@@ -8,6 +8,17 @@ fn an_unknown_engine_names_those_that_are_known() {
     assert!(message.contains("no-such") && message.contains("hpcc, rochpl"), "{message}");
 }
 
+/// A session with it was resumed with our engine.
+#[test]
+fn a_profile_with_the_name_of_our_engine_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let (_, netlib) = SHIPPED[0];
+    std::fs::write(&path, netlib.replace("name = \"netlib\"", "name = \"hpl\"")).unwrap();
+    let message = Engine::chosen(path.to_str(), None, None).unwrap_err().to_string();
+    assert!(message.contains("give it another name"), "{message}");
+}
+
 #[test]
 fn a_library_that_a_description_names_without_a_path_is_asked_for_by_its_path() {
     let refused = |kernels: &str| {
