@@ -42,7 +42,7 @@ use self::replay::ReplayArgs;
 use self::space::SpaceArgs;
 use self::survey::SurveyArgs;
 pub use self::values::ObjectiveName;
-pub(crate) use self::values::duration;
+pub(crate) use self::values::{duration, launcher};
 use self::values::{file_to_write, kernel_choice, offset, percent, watts};
 use self::watch::WatchArgs;
 use self::weights::WeightsArgs;

@@ -109,7 +109,7 @@ const FILES_OF_NODES: [&str; 6] =
     ["--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f", "--default-hostfile"];
 
 /// Parses a launcher; its path and that of its file of nodes become absolute, as each trial runs in a folder of its own.
-pub(super) fn launcher(text: &str) -> Result<String, String> {
+pub(crate) fn launcher(text: &str) -> Result<String, String> {
     if text.contains(['\'', '"']) {
         return Err(format!(
             "'{text}': a launcher is divided into words at its spaces, and quotes hold none together; leave them out"

@@ -96,6 +96,11 @@ impl Engine {
             profile.program = std::env::current_exe()?.display().to_string();
         }
         profile.program = from_any_folder(Path::new(&profile.program))?.display().to_string();
+        profile.launcher = crate::cli::launcher(&profile.launcher)
+            .map_err(|error| bad_input(format!("--engine {name}: launcher: {error}")))?;
+        if let Some(first) = profile.command.first_mut().filter(|first| !first.contains('{')) {
+            *first = from_any_folder(Path::new(first.as_str()))?.display().to_string();
+        }
         let foreign = Foreign::new(profile).map_err(|error| bad_input(format!("--engine {name}: {error}")))?;
         Ok(Self::Foreign(Box::new(foreign)))
     }

@@ -19,6 +19,31 @@ fn a_profile_with_the_name_of_our_engine_is_refused() {
     assert!(message.contains("give it another name"), "{message}");
 }
 
+/// They were looked for in the folder of the user, and started in those of the trials.
+#[test]
+fn launcher_and_wrapper_of_a_profile_are_found_from_any_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let first = |launcher: &str, wrapper: &str| {
+        let (_, netlib) = SHIPPED[0];
+        let text = netlib
+            .replace("\"mpirun\"", launcher)
+            .replace("[\"{launch}\"", &format!("[{wrapper}\"{{launch}}\""));
+        std::fs::write(&path, text)?;
+        let Engine::Foreign(foreign) = Engine::chosen(path.to_str(), None, None)? else { panic!("ours") };
+        let engine = space::EngineParams::default();
+        let candidate = Candidate { hpl: space::HplParams::baseline(1000, 1, 1), engine };
+        Ok::<_, anyhow::Error>(foreign.command(&candidate, Path::new("/t")).remove(0))
+    };
+    // Tests run in the folder of the package.
+    let here = |name: &str| std::path::absolute(name).unwrap().into_os_string();
+    assert_eq!(first("'bin/mpirun -np {np}'", "").unwrap(), here("bin/mpirun"));
+    assert_eq!(first("'mpirun'", "'./numa.sh', ").unwrap(), here("numa.sh"));
+    assert_eq!(first("'mpirun'", "").unwrap(), "mpirun");
+    let message = first("'srun -C \"a b\" -n {np}'", "").unwrap_err().to_string();
+    assert!(message.contains("launcher") && message.contains("quotes hold none together"), "{message}");
+}
+
 #[test]
 fn a_library_that_a_description_names_without_a_path_is_asked_for_by_its_path() {
     let refused = |kernels: &str| {
