@@ -144,6 +144,7 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("schema_version = 1", "schema_version = 9", "newer"),
         ("input = 'HPL.dat'", "input = '../HPL.dat'", "plain name"),
         ("input = 'HPL.dat'\n", "", "does not say {n}, {nb}"),
+        ("obeys", "threads = true\nobeys", "threads is true, but nothing tells the program how many"),
         ("'{n}']", "'{n}', '{out}']", "output is missing, but {out} is used"),
         ("obeys", "repeats = 21\nobeys", "repeats must be 1 to 20"),
         ("obeys", "nb = [64, 32]\nobeys", "nb must be rising"),
@@ -184,6 +185,10 @@ fn a_bad_profile_is_named_with_the_way_out() {
     assert_eq!(message, "[[dimension]] a: has more than 65535 values; give fewer");
     let nb = format!("nb = {:?}\nobeys", (1..=65_536).collect::<Vec<usize>>());
     assert_eq!(refused("obeys", &nb), "nb has more than 65535 values; give fewer");
+    // By flags alone NB is told, and DEPTH is not.
+    let flags = "command = ['{program}', '{n}', '{nb}', '{p}', '{q}']\nobeys = ['nb', 'depth']";
+    let by_file = "command = ['{program}', '{n}']\ninput = 'HPL.dat'\nobeys = ['nb']";
+    assert!(refused(by_file, flags).starts_with("obeys has depth, which nothing tells the program"));
     let twice = "env = {'A' = '1'}\n[[dimension]]\nname = 'a'\nenv = 'A'\nvalues = [1]\n[patterns]";
     assert!(refused("[patterns]", twice).contains("a: has the env A, whose value in the table env would be ignored"));
     assert!(matches!(Profile::parse("schema_version = 1"), Err(ProfileError::Syntax(_))));

@@ -213,7 +213,7 @@ impl Foreign {
         }
     }
 
-    /// Every additional dimension must change the environment or the command, `{dat}` needs an input, and `{out}` an output.
+    /// Every dimension must change environment, command or input, `{dat}` needs an input, and `{out}` an output.
     fn check_holes(&self) -> Result<(), ProfileError> {
         let has =
             |name: &str| self.command.iter().chain(self.env.iter().map(|(_, text)| text)).any(|text| text.has(name));
@@ -232,6 +232,16 @@ impl Foreign {
         if self.profile.input.is_none() && !(has("n") && has("nb") && has("p") && has("q")) {
             let problem = "does not say {n}, {nb}, {p} and {q}, and there is no input file to say them".to_owned();
             return Err(ProfileError::Value { key: "command", problem });
+        }
+        if let Some(name) = self.profile.obeys.iter().find(|name| self.profile.input.is_none() && !has(name.as_str())) {
+            let problem = format!(
+                "has {name}, which nothing tells the program; use {{{name}}} in the command or env, or leave {name} out"
+            );
+            return Err(ProfileError::Value { key: "obeys", problem });
+        }
+        if self.profile.threads && !has("threads") && !has("cpus") {
+            let problem = "is true, but nothing tells the program how many; use {threads} in env or the command";
+            return Err(ProfileError::Value { key: "threads", problem: problem.to_owned() });
         }
         Ok(())
     }
