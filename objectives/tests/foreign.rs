@@ -153,6 +153,9 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("progress", "residual_eps = nan\nprogress", "patterns.residual_eps must be a number above 0"),
         ("obeys", "usual_nb = 0\nobeys", "usual_nb must be at least 1"),
         ("obeys", "usual_nbmin = 0\nobeys", "usual_nbmin must be at least 1"),
+        ("obeys", "usual_nbmin = 16\nobeys", "usual_nbmin would be ignored, as obeys lacks nbmin"),
+        ("obeys = ['nb']", "nb = [384]\nobeys = []", "nb would be ignored"),
+        ("obeys = ['nb']", "usual_nb = 384\nobeys = []", "usual_nb would be ignored"),
         ("obeys", "env = {'' = '1'}\nobeys", "env has the name ''"),
         ("obeys", "env = {'A=' = '1'}\nobeys", "env has the name 'A='"),
     ] {

@@ -210,6 +210,16 @@ pub(super) fn check_values(profile: &Profile) -> Result<(), ProfileError> {
     if let Some(name) = profile.obeys.iter().find(|name| !OBEYABLE.contains(&name.as_str())) {
         return Err(ProfileError::Obeys { name: name.clone(), known: OBEYABLE.join(" ") });
     }
+    let obeys = |name: &str| profile.obeys.iter().any(|known| known == name);
+    for (key, name, is_given) in [
+        ("nb", "nb", !profile.nb.is_empty()),
+        ("usual_nb", "nb", profile.usual_nb.is_some()),
+        ("usual_nbmin", "nbmin", profile.usual_nbmin.is_some()),
+    ] {
+        if is_given && !obeys(name) {
+            return bad(key, format!("would be ignored, as obeys lacks {name}; add it there, or leave {key} out"));
+        }
+    }
     if let Some(name) = profile.env.keys().find(|name| !is_variable(name)) {
         return bad("env", format!("has the name '{name}'; {VARIABLE}"));
     }
