@@ -1,8 +1,10 @@
 //! A BLAS by path: `dgemm_` and `dtrsm_` of a shared library, loaded at run time.
 //!
-//! The library is set to one thread and is never unloaded: its own threads or exit handlers may outlive any handle.
+//! The library is set to one thread, by each thread that calls it, and is never unloaded: its own threads or exit handlers may outlive
+//! any handle.
 //! Loading runs foreign code, which may crash the process; real runs are guarded child processes.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
@@ -17,8 +19,10 @@ use crate::mat::{Mat, MatMut};
 /// Prefixes that builds put before every name; PyPI's OpenBLAS is the second.
 const PREFIXES: [&str; 2] = ["", "scipy_"];
 
-/// Functions `void f(int)` that set the number of threads, by library.
-const SET_THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"];
+/// Functions `void f(int)` that set the number of threads, by library. That of OpenMP is found where the library needs OpenMP, and acts on
+/// the calling thread: OpenBLAS built with OpenMP obeys it alone from version 0.3.22 on.
+const SET_THREADS: [&str; 4] =
+    ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads", "omp_set_num_threads"];
 
 /// Functions `char *f(void)` that return the library's name and version.
 const VERSION: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
@@ -65,6 +69,14 @@ type Dtrsm = unsafe extern "C" fn(
     Len,
 );
 
+/// One of [`SET_THREADS`].
+type SetThreads = unsafe extern "C" fn(i64);
+
+thread_local! {
+    /// Address of `dgemm_` of the library that this thread has set to one thread; 0 for none.
+    static SEQUENTIAL: Cell<usize> = const { Cell::new(0) };
+}
+
 /// The two routines of a BLAS library.
 pub struct Blas {
     name: String,
@@ -72,6 +84,8 @@ pub struct Blas {
     isa: Isa,
     dgemm: Dgemm,
     dtrsm: Dtrsm,
+    /// Those of [`SET_THREADS`] that the library has.
+    set_threads: Vec<SetThreads>,
 }
 
 impl Blas {
@@ -92,7 +106,6 @@ impl Blas {
         let lacks = |routine| KernelError::Lacks { path: path.to_owned(), routine };
         let dgemm = address(library, prefix, "dgemm_").ok_or_else(|| lacks("dgemm_"))?;
         let dtrsm = address(library, prefix, "dtrsm_").ok_or_else(|| lacks("dtrsm_"))?;
-        set_sequential(library, prefix);
         let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
         Ok(Self {
             name: format!("{} ({version})", path.display()),
@@ -101,6 +114,7 @@ impl Blas {
             dgemm: unsafe { std::mem::transmute::<*mut (), Dgemm>(dgemm) },
             // SAFETY: as above.
             dtrsm: unsafe { std::mem::transmute::<*mut (), Dtrsm>(dtrsm) },
+            set_threads: set_threads(library, prefix),
         })
     }
 }
@@ -117,17 +131,13 @@ fn address(library: &'static Library, prefix: &str, name: &str) -> Option<*mut (
     Some(symbol.into_raw().cast()).filter(|address: &*mut ()| !address.is_null())
 }
 
-/// Sets the library to one thread: the engine has its own threads.
-fn set_sequential(library: &'static Library, prefix: &str) {
-    for name in SET_THREADS {
-        if let Some(set) = address(library, prefix, name).or_else(|| address(library, "", name)) {
-            // SAFETY: all of these take one int and return nothing; BLIS takes a 64-bit one, which on every 64-bit
-            // calling convention is passed in the same register, zero-extended by the caller here.
-            let set = unsafe { std::mem::transmute::<*mut (), unsafe extern "C" fn(i64)>(set) };
-            // SAFETY: as above.
-            unsafe { set(1) };
-        }
-    }
+/// Those of [`SET_THREADS`] that the library has.
+fn set_threads(library: &'static Library, prefix: &str) -> Vec<SetThreads> {
+    let find = |name: &&str| address(library, prefix, name).or_else(|| address(library, "", name));
+    // SAFETY: all of these take one int and return nothing; BLIS takes a 64-bit one, which on every 64-bit calling convention is passed
+    // in the same register, zero-extended by the caller here.
+    let typed = |set: *mut ()| unsafe { std::mem::transmute::<*mut (), SetThreads>(set) };
+    SET_THREADS.iter().filter_map(find).map(typed).collect()
 }
 
 fn version(library: &'static Library, prefix: &str) -> Option<String> {
@@ -155,6 +165,17 @@ fn ld(ld: usize) -> i64 {
 }
 
 impl Blas {
+    /// Sets the library to one thread where the calling thread has not done so: the engine has its own threads.
+    fn set_sequential(&self) {
+        let library = (self.dgemm as *const ()).addr();
+        if SEQUENTIAL.replace(library) != library {
+            for set in &self.set_threads {
+                // SAFETY: as `set_threads` says; the first call is before any product, and later ones set the same number.
+                unsafe { set(1) };
+            }
+        }
+    }
+
     /// C ← C − A·B or, with `form` T, C − A·Bᵀ; the shape of B fits.
     fn product(&self, a: Mat<'_>, form: &CStr, b: Mat<'_>, mut c: MatMut<'_>) {
         let (m, n, k) = (int(c.rows()), int(c.cols()), int(a.cols()));
@@ -162,6 +183,7 @@ impl Blas {
         if m == 0 || n == 0 || k == 0 {
             return;
         }
+        self.set_sequential();
         let (lda, ldb, ldc) = (ld(a.ld()), ld(b.ld()), ld(c.ld()));
         let (no, form, minus, one) = (c"N".as_ptr(), form.as_ptr(), -1.0, 1.0);
         // SAFETY: the views hold m×k, k×n (or n×k) and m×n elements at these leading dimensions; C is exclusive.
@@ -177,6 +199,7 @@ impl Blas {
         if m == 0 || n == 0 {
             return;
         }
+        self.set_sequential();
         let (ldt, ldb, one) = (ld(t.ld()), ld(b.ld()), 1.0);
         let (side, part, no, unit) = (c"R".as_ptr(), c"U".as_ptr(), c"N".as_ptr(), c"U".as_ptr());
         // SAFETY: the views hold the triangle and m×n elements at these leading dimensions; B is exclusive.
@@ -248,6 +271,9 @@ pub(super) fn is_blas_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::thread;
+
     use super::super::isa::used;
     use super::super::selftest;
     use super::*;
@@ -306,11 +332,39 @@ mod tests {
         }
     }
 
+    thread_local! {
+        /// The numbers of threads that have been set on this thread.
+        static SET: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
+    }
+
+    extern "C" fn omp_set_num_threads(number: i64) {
+        SET.with_borrow_mut(|set| set.push(number));
+    }
+
+    /// With OpenMP only the thread that loaded the library had one thread, and each other thread used all cores.
+    #[test]
+    fn each_thread_sets_the_library_to_one_thread_once() {
+        let set_threads = vec![omp_set_num_threads as SetThreads];
+        let blas = Blas { name: "test".to_owned(), isa: Isa::Portable, dgemm, dtrsm, set_threads };
+        let numbers_set = || {
+            let (a, mut b) = ([0.5; 4], [1.0; 4]);
+            let a = Mat::new(&a, 2, 2, 2);
+            blas.gemm(a, a, MatMut::new(&mut b, 2, 2, 2));
+            blas.trsm_right(a, MatMut::new(&mut b, 2, 2, 2));
+            SET.take()
+        };
+        let on_each = thread::scope(|scope| {
+            let threads = [0, 1].map(|_| scope.spawn(numbers_set));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(on_each, [[1], [1]]);
+    }
+
     /// The small triangles are built-in and use only the instruction set of the `Blas` value.
     #[test]
     fn triangles_beside_a_library_use_the_given_instruction_set() {
         for isa in Isa::available() {
-            let blas = Blas { name: "test".to_owned(), isa, dgemm, dtrsm };
+            let blas = Blas { name: "test".to_owned(), isa, dgemm, dtrsm, set_threads: Vec::new() };
             assert_eq!(selftest::check(&blas), Ok(()), "{isa:?}");
             let (l, mut b) = ([0.0; 100 * 100], [1.0; 100 * 9]);
             let solve = || blas.trsm(Mat::new(&l, 100, 100, 100), MatMut::new(&mut b, 100, 9, 100));
