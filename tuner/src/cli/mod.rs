@@ -232,8 +232,8 @@ pub struct TuneArgs {
     /// needs a source of power as well
     #[arg(long, value_name = "POWER", value_parser = watts, conflicts_with = "resume")]
     pub power_limit: Option<u64>,
-    /// Search strategy: a Gaussian process with the model as its mean, refined by Nelder–Mead (bayes); Nelder–Mead alone;
-    /// uniform without replacement (random); or local search
+    /// Search strategy: a Gaussian process with the model as its prior mean (bayes); Nelder–Mead; uniform without replacement (random);
+    /// or local search
     #[arg(long, value_name = "NAME", default_value = NAMES[0], value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "resume")]
     pub strategy: String,
     /// End the search when the predicted gain of the best candidate over the best tested one is at most this (with 95 %
