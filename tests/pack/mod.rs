@@ -254,6 +254,7 @@ fn bad_input_is_named_with_its_line() {
     refused(&["--power-log", log, "--power-offset", "soon"], &["soon", "not a number of seconds"]);
     refused(&["--power-offset", "3"], &["--power-log"]);
     refused(&["--target", "0"], &["--target", "not a rate"]);
+    refused(&["--target", "1000"], &["--target is for --for acceptance", "--for green500"]);
     let taken = pack("scc", home.path(), &[]);
     assert_eq!(taken.status.code(), Some(2));
     assert!(err(&taken).contains("exists; choose another folder with --out"), "{}", err(&taken));

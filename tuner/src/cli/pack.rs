@@ -33,7 +33,7 @@ pub struct PackArgs {
     /// Seconds to add to the times of the meter if its clock differs from that of the host
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = offset, allow_negative_numbers = true, requires = "power_log")]
     pub power_offset: f64,
-    /// Promised rate in GFLOP/s; with --for acceptance the exit code is 6 if the score is below 90 % of it, or if nodes differ
+    /// With --for acceptance: the promised rate in GFLOP/s; the exit code is 6 if the score is below 90 % of it, or if nodes differ
     /// by more than 10 %
     #[arg(long, value_name = "GFLOPS", value_parser = target)]
     pub target: Option<f64>,

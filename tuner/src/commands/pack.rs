@@ -9,6 +9,7 @@ use objectives::real::printable;
 use crate::cli::pack::PackArgs;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
+use crate::pack::Purpose;
 use crate::pack::archive::archive;
 use crate::pack::error::PackError;
 use crate::pack::facts::{Facts, System};
@@ -26,6 +27,9 @@ pub fn pack(args: &PackArgs) -> anyhow::Result<u8> {
     match (&args.init, &args.check, &args.run, args.purpose) {
         (Some(path), ..) => init(path),
         (_, Some(folder), ..) => check(folder),
+        (.., Some(_), Some(purpose)) if args.target.is_some() && purpose != Purpose::Acceptance => {
+            Err(bad_input(format!("--target is for --for acceptance; leave it out with --for {}", purpose.name())))
+        }
         (.., Some(run), Some(purpose)) => {
             let out = args.out.clone().map_or_else(|| default_out(run, purpose.name()), Ok)?;
             let request = PackRequest {
