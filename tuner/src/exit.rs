@@ -14,7 +14,7 @@ pub const UNEXPECTED: u8 = 1;
 pub const BAD_INPUT: u8 = 2;
 /// A run finished with a wrong solution.
 pub const RESIDUAL: u8 = 3;
-/// No trial succeeded, or none any more.
+/// No trial succeeded.
 pub const NO_TRIAL: u8 = 4;
 /// Records could not be written.
 pub const NOT_WRITTEN: u8 = 5;
