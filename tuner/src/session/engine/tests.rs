@@ -26,9 +26,8 @@ fn launcher_and_wrapper_of_a_profile_are_found_from_any_folder() {
     let path = folder.path().join("mine.toml");
     let first = |launcher: &str, wrapper: &str| {
         let (_, netlib) = SHIPPED[0];
-        let text = netlib
-            .replace("\"mpirun\"", launcher)
-            .replace("[\"{launch}\"", &format!("[{wrapper}\"{{launch}}\""));
+        let text =
+            netlib.replace("\"mpirun\"", launcher).replace("[\"{launch}\"", &format!("[{wrapper}\"{{launch}}\""));
         std::fs::write(&path, text)?;
         let Engine::Foreign(foreign) = Engine::chosen(path.to_str(), None, None)? else { panic!("ours") };
         let engine = space::EngineParams::default();
