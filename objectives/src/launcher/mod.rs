@@ -10,6 +10,10 @@ use space::Candidate;
 use crate::simulated::VERB;
 use crate::slurm_clock::SlurmClock;
 
+mod places;
+
+use places::{PlacedBy, without_places};
+
 /// Known launchers by name, with the words of their command. `none` starts the program alone.
 pub const LAUNCHERS: [(&str, &str); 6] = [
     ("none", ""),
@@ -179,91 +183,9 @@ fn filled(word: String, ranks: usize, threads: usize, cpus_per_core: usize) -> S
 /// The variable that names the folder of Open MPI's sessions; those of Open MPI 5 have folders of their own.
 const OPEN_MPI_FOLDER: &str = "OMPI_MCA_orte_tmpdir_base";
 
-/// Flags, each with a value, that say how many processes there are and where.
-const PLACES: [&str; 14] = [
-    "-n",
-    "-np",
-    "--np",
-    "--n",
-    "--map-by",
-    "-map-by",
-    "--bind-to",
-    "-bind-to",
-    "--rank-by",
-    "-ppn",
-    "--host",
-    "-host",
-    "-hosts",
-    "-H",
-];
-
-/// The words of a launcher without [`PLACES`].
-fn without_places(words: Vec<String>) -> Vec<String> {
-    let mut words = words.into_iter();
-    let mut kept = Vec::new();
-    while let Some(word) = words.next() {
-        if PLACES.contains(&word.as_str()) {
-            words.next();
-        } else {
-            kept.push(word);
-        }
-    }
-    kept
-}
-
 /// The name of a node without its domain.
 pub fn short(node: &str) -> &str {
     node.split('.').next().unwrap_or(node)
-}
-
-/// The name by which Slurm knows the host `node`, where it lists the nodes of the job as `of_job`: without a domain unless these have one.
-fn name_in_slurm<'a>(node: &'a str, of_job: Option<&str>) -> &'a str {
-    if of_job.is_some_and(|list| !list.contains('.')) { short(node) } else { node }
-}
-
-/// How a launcher is told the nodes of its ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PlacedBy {
-    /// Slurm's `--nodelist`.
-    Slurm,
-    /// `--host` of Open MPI, which counts the cores that ranks may take of each.
-    OpenMpi,
-    /// `-host`, as the MPI standard has it of `mpiexec`.
-    Standard,
-}
-
-impl PlacedBy {
-    fn of(words: &[String]) -> Option<Self> {
-        let name = Path::new(words.first()?).file_name()?.to_str()?;
-        match name {
-            "srun" => Some(Self::Slurm),
-            _ if name.starts_with("mpirun") && !name.contains("mpich") => Some(Self::OpenMpi),
-            _ if name.starts_with("mpiexec") || name.contains("mpich") => Some(Self::Standard),
-            _ => None,
-        }
-    }
-
-    /// Keeps the ranks that `words` start to `nodes`, `cores` on each, in the place of those that the words name.
-    fn keep_to(self, words: &mut Vec<String>, nodes: &[String], cores: usize) {
-        let of_job = std::env::var("SLURM_JOB_NODELIST").ok();
-        let names: Vec<&str> = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref())).collect();
-        let (flags, value) = match self {
-            Self::Slurm => {
-                // Of two the last one holds.
-                words.extend([format!("--nodelist={}", names.join(",")), format!("--nodes={}", nodes.len())]);
-                return;
-            }
-            Self::OpenMpi => {
-                let slots = names.iter().map(|node| format!("{node}:{cores}"));
-                (["--host", "-host", "-H"], slots.collect::<Vec<String>>().join(","))
-            }
-            Self::Standard => (["-host", "-hosts", "--host"], names.join(",")),
-        };
-        match words.iter().position(|word| flags.contains(&word.as_str())) {
-            Some(at) if at + 1 < words.len() => words[at + 1] = value,
-            _ => words.extend([flags[0].to_owned(), value]),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -335,14 +257,6 @@ mod tests {
         let simulated = MpiJob { simulated: Some("s.toml".into()), ..MpiJob::new("none", "hpl-tune".into()) };
         let command = simulated.on(&nodes).command(&candidate);
         assert!(simulated.chooses_nodes() && command.ends_with(&["--nodes".into(), "n2".into()]), "{command:?}");
-    }
-
-    /// Slurm refused a step on a node by the name that the node itself has.
-    #[test]
-    fn nodes_have_the_names_that_slurm_knows() {
-        let of = |list: Option<&str>| name_in_slurm("n7.site.org", list);
-        assert_eq!([of(Some("n[6-9]")), of(Some("n[6-9].site.org")), of(None)], ["n7", "n7.site.org", "n7.site.org"]);
-        assert_eq!(name_in_slurm("n7", Some("n[6-9]")), "n7");
     }
 
     #[test]
