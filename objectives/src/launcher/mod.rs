@@ -27,6 +27,10 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
     ("aprun", "aprun -n {np} -d {threads}"),
 ];
 
+/// Flags of launchers whose value is the file that names the nodes.
+pub const FILES_OF_NODES: [&str; 6] =
+    ["--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f", "--default-hostfile"];
+
 /// The words of a launcher: of a known one, of a path or a variant such as `mpirun.openmpi` whose name contains that of
 /// a known one, or of the template `text` itself.
 pub fn words(text: &str) -> Vec<String> {
@@ -130,7 +134,9 @@ impl MpiJob {
     /// Variables for the environment of its launcher. Those of Open MPI 4 that start and end at the same moment remove the folder of their
     /// sessions from under each other, so that one on chosen nodes has its own on each of them; of a short name, as it holds sockets.
     pub fn environment(&self) -> Option<(String, String)> {
-        let first = self.nodes.first().filter(|_| PlacedBy::of(&words(&self.launcher)) == Some(PlacedBy::OpenMpi))?;
+        let placed_by = PlacedBy::of(&words(&self.launcher))?;
+        // An mpiexec may be that of Open MPI, too.
+        let first = self.nodes.first().filter(|_| placed_by != PlacedBy::Slurm)?;
         let parent = std::env::var(OPEN_MPI_FOLDER).unwrap_or_else(|_| "/tmp".to_owned());
         Some((OPEN_MPI_FOLDER.to_owned(), format!("{parent}/hpl-tune-{}-{}", getuid(), short(first))))
     }
@@ -141,8 +147,7 @@ impl MpiJob {
         let filled = |word: String| filled(word, ranks, threads, self.cpus_per_core.unwrap_or(1)).into();
         let mut launcher = words(&self.launcher);
         if let Some(placed_by) = PlacedBy::of(&launcher).filter(|_| !self.nodes.is_empty()) {
-            let each = candidate.hpl.ranks().div_ceil(self.nodes.len()) * candidate.engine.threads;
-            placed_by.keep_to(&mut launcher, &self.nodes, each);
+            placed_by.keep_to(&mut launcher, &self.nodes, [ranks.div_ceil(self.nodes.len()), threads]);
         }
         let clock = self.slurm_clock.as_ref().and_then(|clock| clock.word(&candidate.engine.settings));
         launcher.into_iter().map(filled).chain(clock.map(OsString::from)).collect()
@@ -168,7 +173,7 @@ impl MpiJob {
             launcher
         };
         let placed_by = if in_slurm { PlacedBy::Slurm } else { placed_by? };
-        placed_by.keep_to(&mut launcher, nodes, 1);
+        placed_by.keep_to(&mut launcher, nodes, [1, 1]);
         let filled = |word: String| filled(word, nodes.len(), 1, 1).into();
         Some(launcher.into_iter().map(filled).chain(command.iter().cloned()).collect())
     }
@@ -245,18 +250,35 @@ mod tests {
         };
         let srun = "srun -n 2 --nodelist=n2 --nodes=1 xhpl";
         assert_eq!(words("srun -n {np}"), (true, srun.to_owned()));
-        assert_eq!(words("mpirun -np {np}").1, "mpirun -np 2 --host n2:4 xhpl");
-        assert_eq!(words("mpirun.openmpi --host n1,n2 -np {np}").1, "mpirun.openmpi --host n2:4 -np 2 xhpl");
-        assert_eq!(words("mpiexec").1, "mpiexec -n 2 -host n2 xhpl");
+        assert_eq!(words("mpirun").1, "mpirun -np 2 --map-by slot:PE=2 --bind-to core --host n2:4 xhpl");
+        assert_eq!(words("mpirun -np {np}").1, "mpirun -np 2 --host n2:2 xhpl");
+        assert_eq!(words("mpirun.openmpi --host n1,n2 -np {np}").1, "mpirun.openmpi --host n2:2 -np 2 xhpl");
+        assert_eq!(words("mpiexec").1, "mpiexec -n 2 -host n2:2 xhpl");
         assert_eq!(
             words("/opt/mpich/bin/mpirun.mpich -hosts n1,n2 -n {np}").1,
-            "/opt/mpich/bin/mpirun.mpich -hosts n2 -n 2 xhpl"
+            "/opt/mpich/bin/mpirun.mpich -hosts n2:2 -n 2 xhpl"
         );
         let (chooses, flux) = words("flux");
         assert!(!chooses && !flux.contains("n2"), "{flux}");
         let simulated = MpiJob { simulated: Some("s.toml".into()), ..MpiJob::new("none", "hpl-tune".into()) };
         let command = simulated.on(&nodes).command(&candidate);
         assert!(simulated.chooses_nodes() && command.ends_with(&["--nodes".into(), "n2".into()]), "{command:?}");
+    }
+
+    /// MPICH and Intel MPI ended each run on some nodes with "duplicate host file or host list setting".
+    #[test]
+    fn nodes_of_mpich_take_the_place_of_a_file_of_nodes() {
+        let nodes = ["n2".to_owned(), "n3".to_owned()];
+        let candidate = Candidate { hpl: HplParams::baseline(1000, 2, 3), engine: EngineParams::default() };
+        let words = |launcher: &str| {
+            let words = MpiJob::new(launcher, "xhpl".into()).on(&nodes).command(&candidate).into_iter();
+            words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words("mpiexec -f /hosts -n {np}"), "mpiexec -n 6 -host n2:3,n3:3 xhpl");
+        assert_eq!(words("mpirun -f /hosts -n {np}"), "mpirun -n 6 -host n2:3,n3:3 xhpl", "that of Intel MPI");
+        assert_eq!(words("mpiexec.hydra -machinefile=/hosts -n {np}"), "mpiexec.hydra -n 6 -host n2:3,n3:3 xhpl");
+        let open_mpi = "mpirun --hostfile /hosts -np 6 --host n2:3,n3:3 xhpl";
+        assert_eq!(words("mpirun --hostfile /hosts -np {np}"), open_mpi, "it takes both");
     }
 
     #[test]
@@ -267,6 +289,7 @@ mod tests {
         };
         let (_, path) = folders("mpirun.openmpi -np {np}", &["n3.site.org", "n4"]).unwrap();
         assert!(path.ends_with(&format!("/hpl-tune-{}-n3", getuid())), "{path}");
+        assert!(folders("mpiexec", &["n3"]).is_some(), "it may be that of Open MPI");
         assert!(folders("mpirun", &[]).is_none() && folders("srun", &["n3"]).is_none(), "no need");
     }
 
@@ -291,7 +314,7 @@ mod tests {
         let expected =
             "mpirun.openmpi --allow-run-as-root --mca btl tcp,self -n 2 --bind-to none --host n1:1,n2:1 look";
         assert_eq!(words(own, false).unwrap(), expected);
-        assert_eq!(words("mpiexec.hydra -ppn 4", false).unwrap(), "mpiexec.hydra -n 2 -host n1,n2 look");
+        assert_eq!(words("mpiexec.hydra -ppn 4", false).unwrap(), "mpiexec.hydra -n 2 -host n1:1,n2:1 look");
         assert_eq!(words("flux", false), None);
     }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::short;
+use super::{FILES_OF_NODES, short};
 
 /// Flags, each with a value, that say how many processes there are and where.
-const PLACES: [&str; 14] = [
+const PLACES: [&str; 18] = [
     "-n",
     "-np",
     "--np",
@@ -16,24 +16,46 @@ const PLACES: [&str; 14] = [
     "-bind-to",
     "--rank-by",
     "-ppn",
+    "-perhost",
+    "-N",
+    "-npernode",
+    "--npernode",
     "--host",
     "-host",
     "-hosts",
     "-H",
 ];
 
+/// Flags of MPICH's launchers, and of those that are made of them, as Intel MPI's: Open MPI has none of these.
+const OF_MPICH: [&str; 3] = ["-f", "-hosts", "-perhost"];
+
 /// The words of a launcher without [`PLACES`].
 pub(super) fn without_places(words: Vec<String>) -> Vec<String> {
+    without(words, &PLACES)
+}
+
+/// `words` without `flags` and their values.
+fn without(words: Vec<String>, flags: &[&str]) -> Vec<String> {
     let mut words = words.into_iter();
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
-        if PLACES.contains(&word.as_str()) {
+        if flags.contains(&word.as_str()) {
             words.next();
-        } else {
+        } else if !flags.contains(&flag_of(&word)) {
             kept.push(word);
         }
     }
     kept
+}
+
+/// A word of a launcher without a value that is in it.
+fn flag_of(word: &str) -> &str {
+    word.split_once('=').map_or(word, |(flag, _)| flag)
+}
+
+/// Whether `words` of a launcher say how many cores a rank has, as Open MPI knows it: then each of them takes a slot of its node.
+fn gives_cores(words: &[String]) -> bool {
+    ["pe=", "cpus-per-"].iter().any(|flag| words.iter().any(|word| word.to_lowercase().contains(flag)))
 }
 
 /// The name by which Slurm knows the host `node`, where it lists the nodes of the job as `of_job`: without a domain unless these have one.
@@ -46,7 +68,7 @@ fn name_in_slurm<'a>(node: &'a str, of_job: Option<&str>) -> &'a str {
 pub(super) enum PlacedBy {
     /// Slurm's `--nodelist`.
     Slurm,
-    /// `--host` of Open MPI, which counts the cores that ranks may take of each.
+    /// `--host` of Open MPI, which says how many slots each has.
     OpenMpi,
     /// `-host`, as the MPI standard has it of `mpiexec`.
     Standard,
@@ -56,30 +78,38 @@ impl PlacedBy {
     /// By the words of a launcher; `None` where it is not known.
     pub(super) fn of(words: &[String]) -> Option<Self> {
         let name = Path::new(words.first()?).file_name()?.to_str()?;
+        let is_mpich = ["mpich", "hydra"].iter().any(|mpi| name.contains(mpi))
+            || words.iter().any(|word| OF_MPICH.contains(&flag_of(word)));
         match name {
             "srun" => Some(Self::Slurm),
-            _ if name.starts_with("mpirun") && !name.contains("mpich") => Some(Self::OpenMpi),
+            _ if name.starts_with("mpirun") => Some(if is_mpich { Self::Standard } else { Self::OpenMpi }),
             _ if name.starts_with("mpiexec") || name.contains("mpich") => Some(Self::Standard),
             _ => None,
         }
     }
 
-    /// Keeps the ranks that `words` start to `nodes`, `cores` on each, in the place of those that the words name.
-    pub(super) fn keep_to(self, words: &mut Vec<String>, nodes: &[String], cores: usize) {
+    /// Keeps the ranks that `words` start to `nodes`, on each at most so many `ranks` of `threads`, in the place of those that the words name.
+    pub(super) fn keep_to(self, words: &mut Vec<String>, nodes: &[String], [ranks, threads]: [usize; 2]) {
         let of_job = std::env::var("SLURM_JOB_NODELIST").ok();
-        let names: Vec<&str> = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref())).collect();
-        let (flags, value) = match self {
+        let names = nodes.iter().map(|node| name_in_slurm(node, of_job.as_deref()));
+        let flags = match self {
             Self::Slurm => {
                 // Of two the last one holds.
-                words.extend([format!("--nodelist={}", names.join(",")), format!("--nodes={}", nodes.len())]);
+                let list = names.collect::<Vec<&str>>().join(",");
+                words.extend([format!("--nodelist={list}"), format!("--nodes={}", nodes.len())]);
                 return;
             }
-            Self::OpenMpi => {
-                let slots = names.iter().map(|node| format!("{node}:{cores}"));
-                (["--host", "-host", "-H"], slots.collect::<Vec<String>>().join(","))
+            // It takes the slots of a file as well, as far as they are on these nodes.
+            Self::OpenMpi => ["--host", "-host", "-H"],
+            Self::Standard => {
+                // MPICH refuses nodes beside a file of nodes.
+                *words = without(std::mem::take(words), &FILES_OF_NODES);
+                ["-host", "-hosts", "--host"]
             }
-            Self::Standard => (["-host", "-hosts", "--host"], names.join(",")),
         };
+        // Without a number MPICH deals the ranks to the nodes in turn, and Open MPI starts one on each.
+        let slots = if gives_cores(words) { ranks * threads } else { ranks };
+        let value = names.map(|name| format!("{name}:{slots}")).collect::<Vec<String>>().join(",");
         match words.iter().position(|word| flags.contains(&word.as_str())) {
             Some(at) if at + 1 < words.len() => words[at + 1] = value,
             _ => words.extend([flags[0].to_owned(), value]),

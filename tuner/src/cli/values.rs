@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use objectives::launcher::FILES_OF_NODES;
 use space::KernelChoice;
 
 /// What a session makes as large as possible, as users name it.
@@ -103,10 +104,6 @@ pub(super) fn kernel_choice(text: &str) -> Result<KernelChoice, String> {
         choice => Ok(choice),
     }
 }
-
-/// Flags of launchers whose value is the file that names the nodes.
-const FILES_OF_NODES: [&str; 6] =
-    ["--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f", "--default-hostfile"];
 
 /// Parses a launcher; its path and that of its file of nodes become absolute, as each trial runs in a folder of its own.
 pub(crate) fn launcher(text: &str) -> Result<String, String> {
