@@ -1,5 +1,7 @@
 //! The search on groups of nodes before that on all of them, stage by stage, and what it leaves.
 
+use std::collections::BTreeSet;
+
 use objectives::predict::Predictor;
 use space::dims::Point;
 use space::domain::{DomainSpec, Limits};
@@ -114,7 +116,7 @@ impl Stages<'_> {
         NodeTask::of(runner.store.session(), engine, &self.machine, spec, limits, size)
     }
 
-    /// The groups of `size` nodes: of single ones all, of several those that are alike.
+    /// The groups of `size` nodes: of single ones the first, of several those that are alike.
     fn groups(&self, size: usize, runner: &TrialRunner<'_>) -> Vec<NodeGroup> {
         let session = runner.store.session();
         if size == 1 {
@@ -125,8 +127,10 @@ impl Stages<'_> {
         let logs = reference.map(|reference| speeds(&single, reference)).unwrap_or_default();
         let can: Vec<String> = fit(&groups(&session.hosts, 1), &single).iter().map(|of| of.name.clone()).collect();
         let relative = if session.unequal.node_cores.is_some() { session.unequal.relative() } else { Vec::new() };
-        let alike = alike(&session.hosts, &relative, &logs);
-        groups(&alike.into_iter().filter(|host| can.contains(host)).collect::<Vec<_>>(), size)
+        let tried: BTreeSet<&str> = single.iter().filter_map(|row| row.nodes.as_deref()).collect();
+        let alike = alike(&session.hosts, &relative, &logs, &tried);
+        let can_run = |host: &String| can.contains(host) || !tried.contains(host.as_str());
+        groups(&alike.into_iter().filter(can_run).collect::<Vec<_>>(), size)
     }
 
     /// The larger sizes that are worth their time after the stages so far.
