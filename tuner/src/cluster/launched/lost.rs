@@ -26,7 +26,8 @@ pub(crate) fn lost(job: &MpiJob, hosts: &[String], interrupt: &Interrupt) -> Vec
     if !job.chooses_nodes() || hosts.len() < 2 || (hosts.len() > AT_ONCE && answer(job, hosts)) {
         return Vec::new();
     }
-    let first = silent(job, hosts);
+    let asked_to_end = || interrupt.asked();
+    let first = silent(job, hosts, &asked_to_end);
     if first.is_empty() {
         return first;
     }
@@ -37,17 +38,25 @@ pub(crate) fn lost(job: &MpiJob, hosts: &[String], interrupt: &Interrupt) -> Vec
         }
         thread::sleep(LOOK);
     }
-    let still = silent(job, &first);
-    if still.len() == hosts.len() { Vec::new() } else { still }
+    let still = silent(job, &first, &asked_to_end);
+    if still.len() == hosts.len() || interrupt.asked() { Vec::new() } else { still }
 }
 
-/// Those of `hosts` on which `job` starts nothing, each asked by itself.
-pub(crate) fn silent(job: &MpiJob, hosts: &[String]) -> Vec<String> {
+/// Those of `hosts` on which `job` starts nothing, each asked by itself, as far as they are asked before `ends`: of many nodes that takes minutes.
+pub(crate) fn silent(job: &MpiJob, hosts: &[String], ends: &dyn Fn() -> bool) -> Vec<String> {
+    without_answer(hosts, ends, |host| answer(job, std::slice::from_ref(host)))
+}
+
+/// Those of `hosts` that are asked before it `ends`, some at the same time, and give no answer.
+fn without_answer(hosts: &[String], ends: &dyn Fn() -> bool, answers: impl Fn(&String) -> bool + Sync) -> Vec<String> {
     let mut silent = Vec::new();
+    let answers = &answers;
     for some in hosts.chunks(AT_ONCE) {
+        if ends() {
+            break;
+        }
         let asked = thread::scope(|scope| {
-            let asked: Vec<_> =
-                some.iter().map(|host| scope.spawn(move || answer(job, std::slice::from_ref(host)))).collect();
+            let asked: Vec<_> = some.iter().map(|host| scope.spawn(move || answers(host))).collect();
             asked.into_iter().map(|one| one.join().unwrap_or(false)).collect::<Vec<bool>>()
         });
         silent.extend(some.iter().zip(asked).filter(|(_, answers)| !answers).map(|(host, _)| host.clone()));
@@ -59,4 +68,24 @@ pub(crate) fn silent(job: &MpiJob, hosts: &[String]) -> Vec<String> {
 fn answer(job: &MpiJob, hosts: &[String]) -> bool {
     let found = bindings_within(&job.on(hosts), hosts.len(), 1, ANSWERS);
     found.is_ok_and(|found| found.hosts().len() == hosts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// The end of a job came while thousands of nodes were asked one after the other.
+    #[test]
+    fn no_more_nodes_are_asked_when_the_session_is_to_end() {
+        let hosts = |count: usize| (0..count).map(|at| format!("n{at}")).collect::<Vec<String>>();
+        let rounds = Cell::new(0);
+        let ends = || rounds.replace(rounds.get() + 1) >= 2;
+        let all = hosts(3 * AT_ONCE);
+        assert_eq!(without_answer(&all, &ends, |host| host != "n1"), ["n1"]);
+        rounds.set(0);
+        assert_eq!(without_answer(&all, &ends, |_| false), hosts(2 * AT_ONCE));
+        assert_eq!(without_answer(&all, &|| true, |_| false), [""; 0]);
+    }
 }

@@ -130,7 +130,7 @@ pub(super) fn without(
     if left_s < SMALLEST_BUDGET_S + WORTH_TRIALS * longest_s {
         return Ok(None);
     }
-    let dead = silent(mpi, &session.spares);
+    let dead = silent(mpi, &session.spares, &|| false);
     let mut answering = session.spares.iter().filter(|spare| !dead.contains(spare)).cloned();
     let hosts: Vec<String> = session
         .hosts
