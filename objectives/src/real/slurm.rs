@@ -7,8 +7,8 @@ use std::time::Instant;
 use super::answer::output_of;
 use crate::launcher::short;
 
-/// Names of the steps by which Open MPI's mpirun starts its helpers on the nodes.
-const HELPERS: [&str; 2] = ["orted", "prted"];
+/// Names of the steps by which mpirun and mpiexec start their helpers on the nodes: those of Open MPI, MPICH and Intel MPI.
+const HELPERS: [&str; 4] = ["orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy"];
 
 /// Nodes of a step at most; a list that says more is malformed.
 const MOST_NODES: usize = 1 << 16;
@@ -118,6 +118,8 @@ mod tests {
         assert_eq!(of(&["n1"], f64::INFINITY), ["17.6"]);
         assert_eq!(of(&["n2"], f64::INFINITY), ["17.4"], "others go on");
         assert!(steps("", Path::new("xhpl"), &[], f64::INFINITY).is_empty());
+        // What mpiexec of MPICH had started by Slurm was left.
+        assert_eq!(steps("17.9 n1 0:07 hydra_pmi_proxy\n", Path::new("xhpl"), &[], f64::INFINITY), ["17.9"]);
     }
 
     /// The end of one group of nodes killed the runs of all other groups.
