@@ -11,15 +11,16 @@ use super::said;
 use crate::exit::bad_input;
 use crate::session::preflight::{listed, ranges};
 
-/// Time that a job has to start and say where its ranks are.
+/// Time that a job has to start and say where its ranks are, and more for each of its ranks: that of 100 000 takes minutes.
 const STARTS: Duration = Duration::from_secs(60);
+const STARTS_A_RANK_MS: u64 = 1;
 
 /// Where `ranks` ranks of `threads` threads run.
 ///
 /// # Errors
 /// A job that cannot be started or does not end, processes that are no job, or a program of another version, and the way out.
 pub(crate) fn bindings(job: &MpiJob, ranks: usize, threads: usize) -> anyhow::Result<Bindings> {
-    bindings_within(job, ranks, threads, STARTS)
+    bindings_within(job, ranks, threads, STARTS + Duration::from_millis(STARTS_A_RANK_MS * ranks as u64))
 }
 
 /// The same of a job that has this time to start and answer.

@@ -8,8 +8,9 @@ use objectives::launcher::MpiJob;
 use super::bindings::bindings_within;
 use crate::search::interrupt::Interrupt;
 
-/// Time that a node has to start a process and let it answer.
+/// Time that a node has to start a process and let it answer, and more for each of several nodes.
 const ANSWERS: Duration = Duration::from_secs(20);
+const ANSWERS_A_NODE_MS: u64 = 10;
 
 /// Time after which a node that does not answer is asked again: its daemon may just be started anew.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -66,7 +67,8 @@ fn without_answer(hosts: &[String], ends: &dyn Fn() -> bool, answers: impl Fn(&S
 
 /// Whether `job` starts a rank on each of `hosts`.
 fn answer(job: &MpiJob, hosts: &[String]) -> bool {
-    let found = bindings_within(&job.on(hosts), hosts.len(), 1, ANSWERS);
+    let limit = ANSWERS + Duration::from_millis(ANSWERS_A_NODE_MS * hosts.len() as u64);
+    let found = bindings_within(&job.on(hosts), hosts.len(), 1, limit);
     found.is_ok_and(|found| found.hosts().len() == hosts.len())
 }
 
