@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tuner::record::parquet;
-use tuner::record::{Identity, Row};
+use tuner::record::{Identity, Outcome, Row};
 
 use crate::program::{err, out, tune};
 
@@ -27,10 +27,12 @@ fn a_session_measures_candidates_in_turn_and_says_so() {
         .map(|number| session(&space, &folder.path().join(number.to_string())))
         .find(has_pairs)
         .expect("a session with pairs");
-    let pairs: Vec<&Row> = rows.iter().filter(|row| row.reference_trial.is_some()).collect();
-    for row in pairs {
+    let (passed, ended): (Vec<&Row>, Vec<&Row>) = pairs(&rows).partition(|row| row.passed);
+    // Other work may hold one up for longer than its limit.
+    assert!(ended.iter().all(|row| row.outcome == Outcome::TimedOut), "{ended:?}");
+    for row in passed {
         let of = |trial: u64| rows.iter().find(|row| row.trial == trial).unwrap().candidate();
-        assert!(row.passed && of(row.reference_trial.unwrap()) != row.candidate(), "{row:?}");
+        assert!(of(row.reference_trial.unwrap()) != row.candidate(), "{row:?}");
         let [ratio, sd] = [row.log_ratio, row.log_ratio_sd].map(Option::unwrap);
         let apart = row.estimated_rate_gflops.unwrap() / row.reference_rate_gflops.unwrap();
         assert!(ratio.abs() < 1.0 && sd >= 0.0 && (apart.ln() - ratio).abs() < 0.5, "{row:?}");
@@ -40,9 +42,10 @@ fn a_session_measures_candidates_in_turn_and_says_so() {
     assert!(rows.iter().any(|row| row.strategy == Identity::FINAL && row.passed), "{rows:?}");
 }
 
-/// What a session says, and its trials.
+/// What a session says, and its trials. Its N follows from the speed that it finds, so that on a slow or busy machine, too, a pair takes less than
+/// a tenth of the budget: beside runs of a given N it may have no time.
 fn session(space: &Path, run: &Path) -> (String, Vec<Row>) {
-    let words = ["--budget", "50s", "--n", "11520", "--ranks", "1", "--threads", "2", "--verbose"];
+    let words = ["--budget", "50s", "--ranks", "1", "--threads", "2", "--verbose"];
     let files = ["--space", space.to_str().unwrap(), "--out", run.to_str().unwrap()];
     let output = tune(words.into_iter().chain(files));
     let said = err(&output);
@@ -51,8 +54,13 @@ fn session(space: &Path, run: &Path) -> (String, Vec<Row>) {
     (said, parquet::read(&run.join("trials.parquet")).unwrap())
 }
 
+/// The trials that measured two candidates in turn, or were to.
+fn pairs(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(|row| row.reference_trial.is_some())
+}
+
 fn has_pairs((said, rows): &(String, Vec<Row>)) -> bool {
-    let has = rows.iter().any(|row| row.reference_trial.is_some());
+    let has = pairs(rows).any(|row| row.passed);
     if !has {
         println!("no pairs: {said}");
     }
