@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use objectives::real::TRIAL_VARIABLE;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tuner::record::journal;
@@ -172,7 +173,7 @@ fn finished_runs(folder: &Path) -> BTreeSet<u64> {
     entries.filter_map(number).collect()
 }
 
-/// Every process that has this folder on its command line is gone soon.
+/// Every process that has this folder on its command line, or belongs to a trial in it, is gone soon.
 pub(crate) fn nothing_is_left(folder: &Path) {
     let begun = Instant::now();
     while let Some(process) = alive(folder) {
@@ -183,11 +184,32 @@ pub(crate) fn nothing_is_left(folder: &Path) {
 
 fn alive(folder: &Path) -> Option<String> {
     let name = folder.to_str().unwrap();
-    let lines = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
-        let line = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&line).replace('\0', " "))
+    // Other engines, and what they start, say nothing of it on their command lines.
+    let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mark = format!("{TRIAL_VARIABLE}={}/", absolute.display());
+    let mut processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let process = entry.ok()?.path();
+        let line = std::fs::read(process.join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        let is_of_trial = environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(mark.as_bytes()));
+        (line.contains(name) || is_of_trial).then_some(line)
     });
-    lines.into_iter().find(|line| line.contains(name))
+    processes.next()
+}
+
+/// What an engine had left behind was not seen.
+#[test]
+fn a_process_of_a_trial_is_seen_whatever_its_command_line_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut left = std::process::Command::new("sleep");
+    let trial = folder.path().canonicalize().unwrap().join("trials/0");
+    let mut left = left.arg("1000").env(TRIAL_VARIABLE, trial).spawn().unwrap();
+    let seen = alive(folder.path());
+    left.kill().unwrap();
+    left.wait().unwrap();
+    assert!(seen.is_some_and(|line| line.starts_with("sleep")));
+    nothing_is_left(folder.path());
 }
 
 fn resumed(folder: &Path) -> std::process::Command {
