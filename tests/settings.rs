@@ -192,8 +192,9 @@ fn killed_at_a_hundred_moments_the_node_is_as_it_was() {
 fn killed(kills: usize, seed: u64) {
     let on = OnTree::new("sleep 0.02");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (mut while_changed, mut during_a_run) = (0, 0);
-    for index in 0..kills {
+    let (mut while_changed, mut during_a_run, mut index) = (0, 0, 0);
+    // On a busy machine a session has changed them later, and more kills come before that.
+    while index < kills || while_changed * 5 < kills && index < 5 * kills {
         let mut child = on.next().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(rng.random_range(50..1200)));
         while_changed += usize::from(!on.changed().is_empty());
@@ -202,11 +203,12 @@ fn killed(kills: usize, seed: u64) {
         child.wait().unwrap();
         nothing_is_left(&on.fake.folder());
         assert_eq!((on.changed(), on.record().exists()), (Vec::new(), false), "kill {index}");
+        index += 1;
     }
     println!(
-        "{kills} kills, {while_changed} of them at settings that were changed, {during_a_run} during a run: all put back"
+        "{index} kills, {while_changed} of them at settings that were changed, {during_a_run} during a run: all put back"
     );
-    assert!(while_changed * 5 >= kills, "only {while_changed} of {kills} kills found changed settings");
+    assert!(while_changed * 5 >= kills, "only {while_changed} of {index} kills found changed settings");
 }
 
 /// A session all of whose processes were killed, at a trial with changed settings if that has not ended just before.
