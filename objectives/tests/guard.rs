@@ -121,7 +121,7 @@ fn a_hang_ends_at_the_deadline() {
 #[test]
 fn who_ignores_sigterm_is_killed() {
     let begun = Instant::now();
-    let (_, _, record) = guarded(0.2, &shell("trap '' TERM INT HUP; while :; do sleep 1000; done"));
+    let (_, _, record) = guarded(1.0, &shell("trap '' TERM INT HUP; while :; do sleep 1000; done"));
     assert_eq!((record.exit, record.ended_by), (Some(Exit::Signal(9)), EndedBy::Deadline));
     assert!(begun.elapsed() < PATIENCE, "{record:?}");
 }
@@ -131,7 +131,7 @@ fn who_ignores_sigterm_is_killed() {
 fn who_prints_much_when_asked_to_end_may_end_by_itself() {
     let line = "a rank on a node far away was asked to end, and has ended";
     let says = format!("i=0; while [ $i -lt 2000 ]; do echo \"$i: {line}\"; i=$((i+1)); done");
-    let (folder, _, record) = guarded(0.5, &shell(&format!("trap '{says}; exit 7' TERM; while :; do sleep 0.1; done")));
+    let (folder, _, record) = guarded(1.0, &shell(&format!("trap '{says}; exit 7' TERM; while :; do sleep 0.1; done")));
     assert_eq!((record.exit, record.ended_by), (Some(Exit::Code(7)), EndedBy::Deadline));
     let kept = std::fs::read_to_string(folder.path().join("stdout.txt")).unwrap();
     assert!(kept.ends_with(&format!("1999: {line}\n")), "{} bytes", kept.len());
@@ -139,7 +139,7 @@ fn who_prints_much_when_asked_to_end_may_end_by_itself() {
 
 #[test]
 fn a_stopped_process_is_ended_too() {
-    let (_, _, record) = guarded(0.2, &shell("kill -STOP $$"));
+    let (_, _, record) = guarded(1.0, &shell("kill -STOP $$"));
     assert_eq!(record.exit, Some(Exit::Signal(9)));
 }
 
