@@ -180,9 +180,10 @@ fn where_one_run_alone_fits_it_is_the_final_run() {
 fn a_session_is_done_before_its_slurm_job_ends() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("session");
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let in_job = |left_s: u64| {
+        // It may have to wait for the calibration of this machine.
         let mut command = new(100, &folder);
+        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let end = (now_s + left_s).to_string();
         command.envs([("SLURM_JOB_ID", "17"), ("SLURM_JOB_END_TIME", &*end), ("SLURMD_NODENAME", "n1")]);
         command
