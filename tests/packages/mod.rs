@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use tempfile::TempDir;
-
 use crate::docs::pages::root;
 use crate::program::{err, hpl_dat, out};
 
@@ -34,15 +32,17 @@ fn packed(kinds: &[&str], more: &[&str], out: &Path) -> Output {
     output
 }
 
-/// A folder with a wheel, a .deb and an .rpm of the programs of the workspace, made once for all tests.
+/// A folder with a wheel, a .deb and an .rpm of the programs of the workspace, made once for all tests. It stays in target/ until the next time: a
+/// temporary one would stay for ever, as nothing static is dropped.
 fn packages() -> &'static Path {
-    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let make = || {
-        let folder = tempfile::tempdir().unwrap();
-        packed(&["wheel", "deb", "rpm"], &["--programs", programs().to_str().unwrap()], folder.path());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+        let _ = fs::remove_dir_all(&folder);
+        packed(&["wheel", "deb", "rpm"], &["--programs", programs().to_str().unwrap()], &folder);
         folder
     };
-    FOLDER.get_or_init(make).path()
+    FOLDER.get_or_init(make)
 }
 
 /// The folder of the programs of the workspace.
