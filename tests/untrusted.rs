@@ -93,6 +93,20 @@ fn a_report_writes_nothing_beside_a_session_at_work() {
     assert!(!folder.join("run.sh").exists() && !folder.join("report.html").exists());
 }
 
+#[test]
+fn a_session_at_work_is_not_resumed_a_second_time() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = received(home.path());
+    set_mode(&folder, 0o755);
+    let files = || ["session.toml", "journal.jsonl"].map(|name| std::fs::read(folder.join(name)).unwrap());
+    let before = files();
+    let _lock = RunFolder::open(&folder).unwrap().lock().unwrap();
+    let output = tune(["--resume", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    let by = format!("another hpl-tune (pid {} on ", std::process::id());
+    assert!(err(&output).contains(&by) && out(&output).is_empty() && files() == before, "{}", err(&output));
+}
+
 /// It locks nothing: a session may be at work.
 #[test]
 fn a_report_writes_nothing_where_the_lock_is_a_link() {

@@ -103,4 +103,22 @@ mod tests {
         assert_eq!(code(&[Outcome::Crashed, Outcome::TimedOut]), exit::NO_FINAL);
         assert_eq!(code(&[Outcome::Residual]), exit::RESIDUAL);
     }
+
+    #[test]
+    fn a_session_without_a_trial_that_passed_ends_with_the_code_of_its_last() {
+        let code = |ended: SessionEnd, outcomes: &[Outcome]| {
+            let trial = |&outcome: &Outcome| Row { outcome, passed: outcome == Outcome::Passed, ..row(0) };
+            exit_code(ended, &outcomes.iter().map(trial).collect::<Vec<Row>>())
+        };
+        let lost = || SessionEnd::NodesLost(vec!["n2".to_owned()]);
+        for ended in [SessionEnd::Done, SessionEnd::NothingWorks, lost()] {
+            assert_eq!(code(ended.clone(), &[Outcome::Residual, Outcome::Crashed]), exit::NO_TRIAL, "{ended:?}");
+            assert_eq!(code(ended.clone(), &[Outcome::Crashed, Outcome::Residual]), exit::RESIDUAL, "{ended:?}");
+            assert_eq!(code(ended.clone(), &[]), exit::NO_TRIAL, "{ended:?}");
+        }
+        assert_eq!(code(lost(), &[Outcome::Passed]), exit::NO_FINAL);
+        for outcomes in [&[Outcome::Passed][..], &[Outcome::Residual], &[]] {
+            assert_eq!(code(SessionEnd::Interrupted, outcomes), exit::INTERRUPTED);
+        }
+    }
 }
