@@ -54,7 +54,8 @@ fn packages_and_memory_stand_for_the_node() {
     let samples = sampler.end();
     let chosen = sensors.set().of_node(|sensor| samples.moves(sensor));
     let [(start_s, end_s, watts)] = samples.sum(&chosen).collect::<Vec<_>>()[..] else { panic!("{samples:?}") };
-    assert!((end_s - start_s - 2.0).abs() < 0.1, "{samples:?}");
+    // A busy machine adds to it.
+    assert!((1.99..30.0).contains(&(end_s - start_s)), "{samples:?}");
     assert!((watts * (end_s - start_s) - 320.0).abs() < 1e-6, "{samples:?}");
 }
 
@@ -85,7 +86,7 @@ fn a_file_that_vanishes_leaves_a_gap() {
     assert_eq!(words(&sensors), "powercap package-0 package-1 dram-0");
     let sums: Vec<f64> = samples.sum(&chosen).map(|(start_s, ..)| start_s - samples.times_s[0]).collect();
     assert_eq!(sums.len(), 2, "{samples:?}");
-    assert!(sums[0].abs() < 1e-9 && (sums[1] - 3.0).abs() < 0.1, "{sums:?}");
+    assert!(sums[0].abs() < 1e-9 && (2.99..3.9).contains(&sums[1]), "{sums:?}");
 }
 
 #[test]
