@@ -33,7 +33,7 @@ pub enum TableError {
         reason: String,
     },
     /// A column that the description names is not there.
-    #[error("{} has no column '{name}', it has {}; correct the landscape's description", path.display(), known.join(", "))]
+    #[error("{} has no column '{name}' of numbers or words, it has {}; correct the landscape's description", path.display(), known.join(", "))]
     NoColumn {
         /// The file.
         path: PathBuf,
@@ -177,7 +177,7 @@ mod tests {
     fn what_is_wrong_is_named_with_its_row() {
         let table = read("nb,time_s\n64,2.5\n128,NaN\n0,-1\n").unwrap();
         for (error, wanted) in [
-            (table.column("rate").unwrap_err(), "no column 'rate', it has nb, time_s"),
+            (table.column("rate").unwrap_err(), "no column 'rate' of numbers or words, it has nb, time_s"),
             (table.number(1, 1).unwrap_err(), "row 2: time_s is 'NaN'"),
             (table.positive(2, 0).unwrap_err(), "row 3: nb is '0', not a number above 0"),
             (read("a,b\n1\n").unwrap_err(), "found record with 1 fields"),

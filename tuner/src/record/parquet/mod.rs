@@ -6,10 +6,11 @@
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use polars::prelude::{
-    Column, CompatLevel, DataFrame, KeyValueMetadata, NamedFrom, ParallelStrategy, ParquetCompression, ParquetReader,
-    ParquetWriter, PolarsError, PolarsResult, SchemaExt, SerReader, Series,
+    ArrowDataType, ArrowField, Column, CompatLevel, DataFrame, KeyValueMetadata, NamedFrom, ParallelStrategy,
+    ParquetCompression, ParquetReader, ParquetWriter, PolarsError, PolarsResult, SchemaExt, SerReader, Series,
 };
 use polars_parquet::write::schema_to_metadata_key;
 use serde::de::DeserializeOwned;
@@ -187,7 +188,9 @@ pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
         return Err(Fault::Damaged("its checksum does not match its content".to_owned()));
     }
     // Files that others wrote have no seal, and the decoder panics where a page contradicts the footer.
-    let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)))
+    let is_of_a_row =
+        |field: &ArrowField| field.name == "schema_version" || T::COLUMNS.iter().any(|&(name, _)| field.name == name);
+    let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes, is_of_a_row)))
         .map_err(|_| Fault::Damaged("a page differs from what the footer says".to_owned()))?;
     let damaged = |error: PolarsError| Fault::Damaged(error.to_string());
     let frame = decoded.map_err(damaged)?;
@@ -214,12 +217,13 @@ pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
     rows.collect()
 }
 
-/// Names and cells, as text, of any Parquet file; a null is an empty text.
+/// Names and cells, as text, of the columns of numbers, truths and words of any Parquet file; a null is an empty text. Columns of other
+/// types, as times and lists, are left out.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn cells(bytes: Vec<u8>) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
-    let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes)));
+    let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes, is_plain)));
     let frame = decoded.map_err(|_| "a page differs from what the footer says".to_owned())?;
     let frame = frame.map_err(|error| error.to_string())?;
     let names = frame.get_column_names().iter().map(|name| name.to_string()).collect();
@@ -251,8 +255,42 @@ fn encode<T: ParquetRow>(rows: &[T]) -> PolarsResult<Vec<u8>> {
     Ok(bytes)
 }
 
-fn decode(bytes: Vec<u8>) -> PolarsResult<DataFrame> {
-    ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
+/// The columns of a file that are `wanted`.
+fn decode(bytes: Vec<u8>, wanted: impl Fn(&ArrowField) -> bool) -> PolarsResult<DataFrame> {
+    let mut reader = ParquetReader::new(Cursor::new(bytes));
+    // Without what writers say of the types in their memory, as that words are a dictionary: the types of the file are enough.
+    let mut metadata = reader.get_metadata()?.as_ref().clone();
+    metadata.key_value_metadata = None;
+    reader.set_metadata(Arc::new(metadata));
+    let schema = reader.schema()?;
+    let columns = schema.iter_values().filter(|&field| wanted(field)).map(|field| field.name.to_string()).collect();
+    reader.with_columns(Some(columns)).read_parallel(ParallelStrategy::None).finish()
+}
+
+/// Whether a column has numbers, truths or words.
+fn is_plain(column: &ArrowField) -> bool {
+    use ArrowDataType::{
+        Boolean, Float32, Float64, Int8, Int16, Int32, Int64, LargeUtf8, Null, UInt8, UInt16, UInt32, UInt64, Utf8,
+        Utf8View,
+    };
+    matches!(
+        column.dtype,
+        Boolean
+            | Float32
+            | Float64
+            | Int8
+            | Int16
+            | Int32
+            | Int64
+            | LargeUtf8
+            | Null
+            | UInt8
+            | UInt16
+            | UInt32
+            | UInt64
+            | Utf8
+            | Utf8View
+    )
 }
 
 /// One column of a file from the serde values of its rows.
@@ -340,6 +378,16 @@ mod tests {
         let phases = [PhaseTime { step: 3, rank: 1, fact_s: 0.1, ..PhaseTime::default() }];
         write(&path, &phases).unwrap();
         assert_eq!(read::<PhaseTime>(&path).unwrap(), phases);
+    }
+
+    /// Of pyarrow 26: short integers, words as a dictionary, times and lists. Such a table was refused as damaged.
+    #[test]
+    fn plain_columns_of_the_tables_of_others_are_read() {
+        let bytes = include_bytes!("../../../../tests/data/table-by-pyarrow.parquet");
+        let (names, cells) = cells(bytes.to_vec()).unwrap();
+        assert_eq!(names, ["n", "nb", "p", "pfact", "passed", "gflops"]);
+        assert_eq!(cells[0], ["1000", "64", "1", "left", "true", "1.5"]);
+        assert_eq!(cells[2], ["2000", "192", "2", "", "true", "2.5"]);
     }
 
     #[test]
