@@ -252,6 +252,10 @@ mod tests {
         assert_eq!(words("srun -n {np}"), (true, srun.to_owned()));
         assert_eq!(words("mpirun").1, "mpirun -np 2 --map-by slot:PE=2 --bind-to core --host n2:4 xhpl");
         assert_eq!(words("mpirun -np {np}").1, "mpirun -np 2 --host n2:2 xhpl");
+        // PE= is in the name of a variable.
+        assert_eq!(words("mpirun -x OUR_TYPE=1 -np {np}").1, "mpirun -x OUR_TYPE=1 -np 2 --host n2:2 xhpl");
+        let socket = "mpirun -np 2 --map-by ppr:1:socket:overload-allowed,pe=2 --host n2:4 xhpl";
+        assert_eq!(words("mpirun -np {np} --map-by ppr:1:socket:overload-allowed,pe={threads}").1, socket);
         assert_eq!(words("mpirun.openmpi --host n1,n2 -np {np}").1, "mpirun.openmpi --host n2:2 -np 2 xhpl");
         assert_eq!(words("mpiexec").1, "mpiexec -n 2 -host n2:2 xhpl");
         assert_eq!(

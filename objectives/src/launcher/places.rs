@@ -55,7 +55,7 @@ fn flag_of(word: &str) -> &str {
 
 /// Whether `words` of a launcher say how many cores a rank has, as Open MPI knows it: then each of them takes a slot of its node.
 fn gives_cores(words: &[String]) -> bool {
-    ["pe=", "cpus-per-"].iter().any(|flag| words.iter().any(|word| word.to_lowercase().contains(flag)))
+    [":pe=", ",pe=", "cpus-per-"].iter().any(|flag| words.iter().any(|word| word.to_lowercase().contains(flag)))
 }
 
 /// The name by which Slurm knows the host `node`, where it lists the nodes of the job as `of_job`: without a domain unless these have one.
