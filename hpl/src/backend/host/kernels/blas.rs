@@ -107,7 +107,7 @@ impl Blas {
         let dgemm = address(library, prefix, "dgemm_").ok_or_else(|| lacks("dgemm_"))?;
         let dtrsm = address(library, prefix, "dtrsm_").ok_or_else(|| lacks("dtrsm_"))?;
         let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
-        Ok(Self {
+        let blas = Self {
             name: format!("{} ({version})", path.display()),
             isa: Isa::detect(),
             // SAFETY: by their names these are the BLAS routines, whose arguments have not changed in 40 years.
@@ -115,7 +115,9 @@ impl Blas {
             // SAFETY: as above.
             dtrsm: unsafe { std::mem::transmute::<*mut (), Dtrsm>(dtrsm) },
             set_threads: set_threads(library, prefix),
-        })
+        };
+        blas.set_sequential();
+        Ok(blas)
     }
 }
 
@@ -170,7 +172,8 @@ impl Blas {
         let library = (self.dgemm as *const ()).addr();
         if SEQUENTIAL.replace(library) != library {
             for set in &self.set_threads {
-                // SAFETY: as `set_threads` says; the first call is before any product, and later ones set the same number.
+                // SAFETY: as `set_threads` says. Several threads may call it at the same time, as `open` has made the first call, in
+                // which OpenBLAS gives back the buffers of its other threads: later ones set the same number and find none.
                 unsafe { set(1) };
             }
         }
