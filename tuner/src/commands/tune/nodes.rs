@@ -125,12 +125,12 @@ impl Stages<'_> {
         let single = of_size(runner.store.on_some_nodes(), 1);
         let reference = self.searched.iter().find(|of| of.task.size == 1).map(|of| &of.task.reference);
         let logs = reference.map(|reference| speeds(&single, reference)).unwrap_or_default();
-        let can: Vec<String> = fit(&groups(&session.hosts, 1), &single).iter().map(|of| of.name.clone()).collect();
+        let each: Vec<NodeGroup> = session.hosts.chunks(1).map(NodeGroup::new).collect();
+        let can: BTreeSet<&str> = fit(&each, &single).into_iter().map(|node| node.name.as_str()).collect();
         let relative = if session.unequal.node_cores.is_some() { session.unequal.relative() } else { Vec::new() };
         let tried: BTreeSet<&str> = single.iter().filter_map(|row| row.nodes.as_deref()).collect();
         let alike = alike(&session.hosts, &relative, &logs, &tried);
-        let can_run = |host: &String| can.contains(host) || !tried.contains(host.as_str());
-        groups(&alike.into_iter().filter(can_run).collect::<Vec<_>>(), size)
+        groups(&alike.into_iter().filter(|host| can.contains(host.as_str())).collect::<Vec<_>>(), size)
     }
 
     /// The larger sizes that are worth their time after the stages so far.
