@@ -133,7 +133,7 @@ fn memory(host: &HostFacts, system: &System) -> Advice {
     let found = format!("{:.1} of {:.1} GiB available: N up to {n}", gib(available), gib(total));
     if let Some(limit) = host.memory_limit_bytes {
         let found = format!("{found}; the cgroup allows {:.1} GiB", gib(limit));
-        let more = "give the container or job more memory: docker run --memory, --mem of sbatch";
+        let more = "give the container or job more memory: docker run --memory, --mem of sbatch, MemoryHigh of systemd";
         return Advice::change("memory", found, more).worth(root_of(total, limit));
     }
     if (available as f64) < ENOUGH * total as f64 {
@@ -296,6 +296,7 @@ mod tests {
             ("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n", "huge pages", "echo madvise"),
             ("sys/fs/cgroup/job/cpu.max", "100000 100000\n", "CPU quota", "--cpus"),
             ("sys/fs/cgroup/job/memory.max", "1000000000\n", "memory", "--memory"),
+            ("sys/fs/cgroup/job/memory.high", "1000000000\n", "memory", "MemoryHigh"),
             ("sys/devices/system/cpu/cpufreq/boost", "0\n", "boost", "echo 1"),
             ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n", "boost", "echo 0"),
             ("proc/sys/kernel/numa_balancing", "1\n", "NUMA", "kernel.numa_balancing=0"),

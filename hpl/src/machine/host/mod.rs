@@ -49,7 +49,7 @@ pub struct HostFacts {
     /// NUMA nodes which the cpuset allows, the memory that the cgroup's limit still allows, and what a system that grants no more
     /// than it can back (`vm.overcommit_memory=2`) still grants.
     pub memory_available_bytes: u64,
-    /// Memory limit of the cgroup in bytes, if it has one.
+    /// Memory limit of the cgroup in bytes, if it has one: that above which it is ended, or slowed down where that is lower.
     pub memory_limit_bytes: Option<u64>,
     /// Runnable processes, mean of the last minute.
     pub load: Option<f64>,
