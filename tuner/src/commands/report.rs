@@ -162,14 +162,16 @@ fn exports(
     // Windows print nothing that is a result.
     let of_run = || printed(folder, rows.iter().find(|row| row.trial == trial)?, runs.results_file());
     let printed = summary.best.as_ref().and_then(|_| of_run());
-    let exports = Exports::new(&candidate, (rate_gflops, how), program, printed)?;
+    let mut exports = Exports::new(&candidate, (rate_gflops, how), program, printed)?;
     if !runs.has_command() {
         return Ok(Some(exports));
     }
     let mut inputs = runs.inputs(&candidate).map_err(bad_input)?;
-    // It is there, with what it reached; but not the one of an engine that makes several runs of it.
-    let is_there = |text: &str| HplDat::parse(text).is_ok_and(|dat| dat.runs() == [candidate.hpl]);
-    inputs.retain(|(name, text)| name != "HPL.dat" || !is_there(text));
+    // Ours says what was reached; of an engine that makes several runs it has N as often.
+    if let Some(at) = inputs.iter().position(|(name, _)| name == "HPL.dat") {
+        let HplDat { ns, .. } = HplDat::parse(&inputs.remove(at).1)?;
+        exports.hpl_dat = HplDat { ns, ..HplDat::parse(&exports.hpl_dat)? }.write()?;
+    }
     let command = runs.command(&RunSpec::whole(&candidate), folder.root()).join(" ");
     let settings = runs.settings_to_make(&candidate);
     Ok(Some(exports.foreign(&command, (rate_gflops, how), (&candidate, &settings), inputs)))
@@ -220,15 +222,20 @@ mod tests {
     fn hpl_dat_of_another_engine_says_its_rate() {
         let parent = tempfile::tempdir().unwrap();
         let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
-        let engine = Engine::chosen(Some("netlib"), None, None).unwrap();
-        let session = Session { engine: engine.name().to_owned(), ..session() };
-        let (rows, program) = ([row(0)], Path::new("/usr/bin/hpl-tune"));
-        let exports = exports(&folder, (&Summary::new(&session, &rows), &rows[..]), &engine.runs(program), program);
-        let exports = exports.unwrap().unwrap();
-        exports.write(&folder).unwrap();
-        let text = std::fs::read_to_string(folder.hpl_dat()).unwrap();
-        assert_eq!(text.lines().nth(1), Some("hpl-tune: 20.00 GFLOP/s measured"));
-        assert_eq!(text, exports.hpl_dat);
+        let (rows, program, path) = ([row(0)], Path::new("/usr/bin/hpl-tune"), parent.path().join("mine.toml"));
+        for repeats in [1, 3] {
+            let netlib = include_str!("../../../datasets/engines/netlib.toml");
+            std::fs::write(&path, format!("repeats = {repeats}\n{netlib}")).unwrap();
+            let engine = Engine::chosen(path.to_str(), None, None).unwrap();
+            let session = Session { engine: engine.name().to_owned(), ..session() };
+            let found = (&Summary::new(&session, &rows), &rows[..]);
+            let exports = exports(&folder, found, &engine.runs(program), program).unwrap().unwrap();
+            exports.write(&folder).unwrap();
+            let text = std::fs::read_to_string(folder.hpl_dat()).unwrap();
+            assert_eq!(text.lines().nth(1), Some("hpl-tune: 20.00 GFLOP/s measured"));
+            assert_eq!(HplDat::parse(&text).unwrap().runs(), vec![rows[0].candidate().hpl; repeats]);
+            assert_eq!(text, exports.hpl_dat);
+        }
     }
 
     /// Of windows nothing is printed that were a result; and what a whole run printed stays when the folder of its trial is deleted.
