@@ -172,6 +172,7 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("name = 'a'\nenv = ''\nvalues = [1]", "env: the name of an environment variable"),
         ("name = 'a'\nenv = 'A'\nvalues = [1]\n[[dimension]]\nname = 'b'\nenv = 'A'\nvalues = [2]", "has the env of a"),
         ("name = 'nb'\nenv = 'A'\nvalues = [1]", "fills itself"),
+        ("name = 'a'\nenv = 'A'\nvalues = [0.5, nan]", "a: has a value that is no finite number"),
         ("name = 'ranks'\nenv = 'A'\nvalues = [1]", "[[dimension]] ranks: is a dimension of every engine"),
         ("name = 'grid'\nenv = 'A'\nvalues = [1]", "[[dimension]] grid: is a dimension of every engine"),
         ("name = 'gpu_limit_w'\nenv = 'A'\nvalues = [1]", "gpu_limit_w: is a dimension of every engine"),

@@ -54,7 +54,7 @@ impl Value {
     fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
-            Self::Real(number) => Some(*number).filter(|number| number.is_finite()),
+            Self::Real(number) => Some(*number),
             Self::Text(_) => None,
         }
     }
@@ -102,6 +102,9 @@ impl ExtraDim {
         }
         if self.values.len() > MAX_LEVELS {
             return refuse(&format!("has more than {MAX_LEVELS} values; give fewer"));
+        }
+        if self.values.iter().any(|value| matches!(value, Value::Real(number) if !number.is_finite())) {
+            return refuse("has a value that is no finite number; give it as a text, as 'inf'");
         }
         let labels = self.labels();
         if labels.iter().collect::<HashSet<_>>().len() < labels.len() {
