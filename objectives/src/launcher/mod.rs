@@ -12,6 +12,7 @@ use crate::slurm_clock::SlurmClock;
 
 mod places;
 
+pub use places::{FILES_OF_NODES, short};
 use places::{PlacedBy, without_places};
 
 /// Known launchers by name, with the words of their command. `none` starts the program alone.
@@ -26,10 +27,6 @@ pub const LAUNCHERS: [(&str, &str); 6] = [
     ("flux", "flux run --ntasks={np} --cores-per-task={threads}"),
     ("aprun", "aprun -n {np} -d {threads}"),
 ];
-
-/// Flags of launchers whose value is the file that names the nodes.
-pub const FILES_OF_NODES: [&str; 6] =
-    ["--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f", "--default-hostfile"];
 
 /// The words of a launcher: of a known one, of a path or a variant such as `mpirun.openmpi` whose name contains that of
 /// a known one, or of the template `text` itself.
@@ -187,11 +184,6 @@ fn filled(word: String, ranks: usize, threads: usize, cpus_per_core: usize) -> S
 
 /// The variable that names the folder of Open MPI's sessions; those of Open MPI 5 have folders of their own.
 const OPEN_MPI_FOLDER: &str = "OMPI_MCA_orte_tmpdir_base";
-
-/// The name of a node without its domain.
-pub fn short(node: &str) -> &str {
-    node.split('.').next().unwrap_or(node)
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,14 @@
 
 use std::path::Path;
 
-use super::{FILES_OF_NODES, short};
+/// Flags of launchers whose value is the file that names the nodes.
+pub const FILES_OF_NODES: [&str; 6] =
+    ["--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f", "--default-hostfile"];
+
+/// The name of a node without its domain.
+pub fn short(node: &str) -> &str {
+    node.split('.').next().unwrap_or(node)
+}
 
 /// Flags, each with a value, that say how many processes there are and where.
 const PLACES: [&str; 18] = [

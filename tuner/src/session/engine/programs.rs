@@ -2,12 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
+use objectives::launcher::FILES_OF_NODES;
+
 /// Folder in that of this program with the `xhpl` of `hpl-tune mpi-setup`.
 pub(crate) const MPI_FOLDER: &str = "mpi";
 
 /// A program, or a library, that runs in the folders of trials find: absolute, unless it is looked for by its name.
 pub(crate) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
     Ok(if program.components().count() > 1 { std::path::absolute(program)? } else { program.to_path_buf() })
+}
+
+/// A launcher that the folders of trials find: its path and that of its file of nodes become absolute.
+pub(crate) fn launcher_from_any_folder(text: &str) -> Result<String, String> {
+    if text.contains(['\'', '"']) {
+        return Err(format!(
+            "'{text}': a launcher is divided into words at its spaces, and quotes hold none together; leave them out"
+        ));
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut held: Vec<String> = Vec::new();
+    for (at, word) in words.iter().copied().enumerate() {
+        let (is_path, path) = match at.checked_sub(1) {
+            None => (word.contains('/'), word),
+            // The flag is in the same word, or in the one before.
+            Some(before) => {
+                let (flag, path) = word.split_once('=').unwrap_or((words[before], word));
+                (FILES_OF_NODES.contains(&flag) && Path::new(path).is_file(), path)
+            }
+        };
+        if !is_path || Path::new(path).is_absolute() {
+            held.push(word.to_owned());
+            continue;
+        }
+        let absolute = std::path::absolute(path).map_err(|error| format!("'{path}': {error}"))?;
+        let absolute = absolute.to_str().filter(|path| !path.contains(char::is_whitespace)).ok_or_else(|| {
+            format!("'{path}' is in a folder with a space in its name, at which a launcher is divided into words; take another")
+        })?;
+        held.push(format!("{}{absolute}", &word[..word.len() - path.len()]));
+    }
+    // As it was written, where nothing is changed.
+    Ok(if held == words { text.to_owned() } else { held.join(" ") })
 }
 
 /// Where a program is, by its path or on the search path.
@@ -24,4 +58,40 @@ pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
     let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
     let mut known = [set_up, program.with_file_name("xhpl")].into_iter();
     known.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("xhpl"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of nodes in the folder of the user was not found by the trials, after the probe had found it.
+    #[test]
+    fn a_launcher_finds_its_files_from_any_folder() {
+        // Tests run in the folder of the package.
+        let here = |name: &str| std::path::absolute(name).unwrap().display().to_string();
+        for (text, expected) in [
+            ("bin/mpirun -np {np}", format!("{} -np {{np}}", here("bin/mpirun"))),
+            ("mpirun --hostfile Cargo.toml -np {np}", format!("mpirun --hostfile {} -np {{np}}", here("Cargo.toml"))),
+            ("mpiexec -n {np} -f=./Cargo.toml", format!("mpiexec -n {{np}} -f={}", here("Cargo.toml"))),
+        ] {
+            assert_eq!(launcher_from_any_folder(text), Ok(expected));
+        }
+        for same in [
+            "srun",
+            "mpirun  -np {np}",
+            "/opt/mpirun -hostfile /etc/hosts -np {np}",
+            "mpirun --hostfile no-such-file -np {np}",
+            "mpirun --mca Cargo.toml -np {np}",
+        ] {
+            assert_eq!(launcher_from_any_folder(same).as_deref(), Ok(same));
+        }
+    }
+
+    /// The quotes were parts of words, and what they held together was several.
+    #[test]
+    fn a_launcher_with_quotes_is_refused() {
+        for text in ["mpirun -x 'A=b c' -np {np}", "srun --constraint=\"a&b\" -n {np}"] {
+            assert!(launcher_from_any_folder(text).unwrap_err().contains("quotes hold none together"), "{text}");
+        }
+    }
 }
