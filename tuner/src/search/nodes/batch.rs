@@ -6,7 +6,7 @@
 use objectives::real::Extent;
 use space::{Candidate, Candidates};
 
-use super::group::NodeGroup;
+use super::group::{MOST_GROUPS, NodeGroup};
 use super::speed::{cancelled, fit, speeds};
 use crate::record::{Identity, Objective, PlannedTrial, Row};
 use crate::search::cost::CostEstimate;
@@ -17,8 +17,8 @@ use crate::search::strategy::{Ctx, Prior, Strategy};
 /// Trials of a group for each of its references.
 pub const EVERY: usize = 3;
 
-/// Trials of a stage besides the references, at most.
-pub const MOST: usize = 64;
+/// Trials of a stage besides the references, at most: one of each group.
+pub const MOST: usize = MOST_GROUPS;
 
 /// Share of the budget for the trials of a stage.
 pub const SHARE: f64 = 0.08;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use space::unequal::ALIKE;
 
-use super::batch::MOST;
 use crate::record::{Identity, Row, names_in_order};
 
 /// Share by which a node may be slower than the typical one and still be in a group: all of its nodes wait for the slowest.
@@ -12,7 +11,7 @@ const SLOWER: f64 = 0.05;
 
 /// Groups that run trials at the same time, at most. Each takes a launcher, a guard and open files of this node, and of more groups than a stage
 /// has trials the others would run the reference alone.
-pub const MOST_GROUPS: usize = MOST;
+pub const MOST_GROUPS: usize = 64;
 
 /// Some nodes that run a trial together; a single node is a group of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
