@@ -17,7 +17,7 @@ use crate::search::strategy::{Ctx, Prior, Strategy};
 /// Trials of a group for each of its references.
 pub const EVERY: usize = 3;
 
-/// Trials of a stage besides the references, at most: one of each group.
+/// Trials of a stage besides the references, at most: as many as groups, so that each may have one.
 pub const MOST: usize = MOST_GROUPS;
 
 /// Share of the budget for the trials of a stage.
