@@ -19,7 +19,8 @@ pub(super) fn session(data: &[u8]) {
     let Some(Ok(session)) = utf8(data).map(|text| Session::parse(text, Path::new("session.toml"))) else { return };
     let text = session.to_toml().expect("what was read can be written");
     let again = Session::parse(&text, Path::new("session.toml")).expect("what was written can be read");
-    assert_eq!(again, session);
+    // As text, in which a number that is none equals itself.
+    assert_eq!(again.to_toml().expect("what was read can be written"), text);
     let _ = (session.speeds(), session.node_names(), session.recorded_engine());
 }
 

@@ -275,14 +275,28 @@ impl Session {
     ///
     /// # Errors
     /// [`RecordError::Newer`] for a schema that this program does not know, [`RecordError::Damaged`] with the
-    /// offending line or key otherwise.
+    /// offending line or key otherwise: also for a time or a rate that is no number.
     pub fn parse(text: &str, path: &Path) -> Result<Self, RecordError> {
         let damaged = |e: toml::de::Error| RecordError::damaged(path, e);
         let found = toml::from_str::<Version>(text).map_err(damaged)?.schema_version;
         if found > u64::from(SESSION_SCHEMA) {
             return Err(RecordError::Newer { path: path.to_path_buf(), found, known: SESSION_SCHEMA });
         }
-        toml::from_str(text).map_err(damaged)
+        let session: Self = toml::from_str(text).map_err(damaged)?;
+        session.numbers().find(|(_, value)| !(0.0..f64::INFINITY).contains(value)).map_or(Ok(()), |(key, value)| {
+            Err(RecordError::damaged(path, format_args!("{key} is {value}, not a number from 0")))
+        })?;
+        Ok(session)
+    }
+
+    /// Its times, and the rates of its nodes, by their keys.
+    fn numbers(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let own = [("budget_s", self.budget_s), ("elapsed_s", self.elapsed_s)];
+        let rates = self.nodes.iter().flat_map(|node| {
+            let Node { peak_gflops, rate_gflops, link_gbytes_per_s, .. } = node;
+            [("peak_gflops", *peak_gflops), ("rate_gflops", *rate_gflops), ("link_gbytes_per_s", *link_gbytes_per_s)]
+        });
+        own.into_iter().chain(rates)
     }
 
     /// Wall-clock seconds of the budget that are used up, by the later of this file and the journal.
@@ -357,6 +371,11 @@ mod tests {
             (good.replace(&version(SESSION_SCHEMA), &version(SESSION_SCHEMA + 1)), "newer"),
             (good.replace("18446744073709551615", "-1"), "invalid digit"),
             (String::new(), "schema_version"),
+            (good.replace("elapsed_s = 12.5", "elapsed_s = nan"), "elapsed_s is NaN"),
+            (
+                format!("{good}\n[[nodes]]\nname = \"a\"\ncount = 1\ncores = 2\npeak_gflops = nan\n"),
+                "peak_gflops is NaN",
+            ),
         ] {
             std::fs::write(&path, bad).unwrap();
             let message = Session::load(&path).unwrap_err().to_string();
