@@ -1,6 +1,7 @@
 //! Runs one target under libFuzzer, named by the variable `FUZZ_TARGET`, with bounds of memory and time for each input.
 #![no_main]
 
+mod documents;
 #[path = "../targets/mod.rs"]
 mod targets;
 
@@ -10,7 +11,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use cap::Cap;
-use libfuzzer_sys::fuzz_target;
+use fastrand::Rng;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use nix::time::{ClockId, clock_gettime};
 use targets::{TARGETS, Target};
 
@@ -55,4 +57,18 @@ fuzz_target!(|data: &[u8]| {
         std::process::abort();
     }
     assert!(took < SLOWEST, "{took:?} of processor time");
+});
+
+// Text is changed by its tokens half of the time, else, and what is no text always, as libFuzzer does.
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let mut rng = Rng::with_seed(u64::from(seed));
+    let text = &data[..size];
+    let new =
+        if std::str::from_utf8(text).is_ok() && rng.bool() { documents::changed(text, &mut rng) } else { Vec::new() };
+    if new.is_empty() {
+        return fuzzer_mutate(data, size, max_size);
+    }
+    let new_size = new.len().min(max_size);
+    data[..new_size].copy_from_slice(&new[..new_size]);
+    new_size
 });
