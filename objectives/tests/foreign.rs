@@ -250,6 +250,26 @@ fn each_misbehaviour_is_its_own_failure() {
     assert_eq!(verdict(&format!("{GOOD}; exit 7")).unwrap_err().kind(), "crashed");
 }
 
+/// A program that reads an HPL.dat of its own prints what that says: all candidates would have its rate.
+#[test]
+fn a_run_with_another_nb_or_grid_is_none_of_its_candidate() {
+    let asked = candidate(10240).hpl;
+    let line = "WR00C2R4       10240   128     1     2              48.50             1.4762e+01\n";
+    for (name, engine) in [("netlib", line.to_owned()), ("rochpl-mxp", line.replace("WR00C2R4", "WR0"))] {
+        let other = |from: &str, to: &str| shipped(name).read(&engine.replace(from, to))[0].other_than(&asked);
+        assert_eq!(other("", ""), None, "{name}");
+        assert_eq!(other("10240", "20480"), Some(("N", 20480, 10240)));
+        assert_eq!(other("   128", "   192"), Some(("NB", 192, 128)));
+        assert_eq!(other("     1     2", "     2     1"), Some(("P", 2, 1)));
+        assert_eq!(other("     1     2", "     1     1"), Some(("Q", 1, 2)));
+    }
+    assert_eq!(
+        shipped("nvidia-mxp").read("GFLOPS = 5.0, per GPU = 1.0")[0].other_than(&asked),
+        None,
+        "it says none of them"
+    );
+}
+
 /// Netlib's program prints a result before it checks it: the end of a run in its check was a wrong solution.
 #[test]
 fn a_run_that_is_ended_in_its_check_has_not_failed_it() {

@@ -2,6 +2,7 @@
 
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
+use space::HplParams;
 
 use super::error::ProfileError;
 use crate::progress::ProgressPoint;
@@ -10,7 +11,7 @@ use crate::progress::ProgressPoint;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PatternTexts {
-    /// The line of a result, with the group `gflops`, and `n` and `time` where the line has them.
+    /// The line of a result, with the group `gflops`, and `n`, `nb`, `p`, `q` and `time` where the line has them.
     pub result: String,
     /// The line of its check, with the groups `residual` and `verdict`.
     pub residual: String,
@@ -62,6 +63,10 @@ struct Checks {
 pub struct PrintedResult {
     /// Order N, if the line contains it.
     pub n: Option<usize>,
+    /// Block size NB, if the line contains it.
+    pub nb: Option<usize>,
+    /// Process rows P and columns Q, if the line contains them.
+    pub grid: [Option<usize>; 2],
     /// Seconds, if the line contains them.
     pub time_s: Option<f64>,
     /// GFLOP/s; may be printed as not finite.
@@ -70,6 +75,17 @@ pub struct PrintedResult {
     pub residual: Option<f64>,
     /// Whether all of its checks passed; `None` where none was printed.
     pub passed: Option<bool>,
+}
+
+impl PrintedResult {
+    /// What it has another value of than `asked`: its name, the value printed, and that asked for.
+    pub fn other_than(&self, asked: &HplParams) -> Option<(&'static str, usize, usize)> {
+        let [p, q] = self.grid;
+        let printed = [("N", self.n, asked.n), ("NB", self.nb, asked.nb), ("P", p, asked.p), ("Q", q, asked.q)];
+        printed
+            .into_iter()
+            .find_map(|(name, printed, asked)| Some((name, printed.filter(|value| *value != asked)?, asked)))
+    }
 }
 
 impl Patterns {
@@ -100,10 +116,11 @@ impl Patterns {
         for line in text.lines() {
             if let Some(found) = self.result.captures(line) {
                 let rate_gflops = number(&found, "gflops").unwrap_or(f64::NAN);
-                let n = found.name("n").and_then(|n| n.as_str().parse().ok());
+                let count = |group: &str| found.name(group).and_then(|digits| digits.as_str().parse().ok());
+                let (n, nb, grid) = (count("n"), count("nb"), ["p", "q"].map(count));
                 let time_s = number(&found, "time");
                 let Checks { residual, passed } = if self.check_first { checks } else { Checks::default() };
-                readings.push(PrintedResult { n, time_s, rate_gflops, residual, passed });
+                readings.push(PrintedResult { n, nb, grid, time_s, rate_gflops, residual, passed });
                 checks = Checks::default();
             } else if let Some(found) = self.residual.captures(line) {
                 checks = self.checked(checks, &found);

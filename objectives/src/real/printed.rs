@@ -93,8 +93,8 @@ fn contradiction(reading: &PrintedResult, candidate: &Candidate, record: &GuardR
     if !(rate.is_finite() && rate > 0.0) {
         return Some(format!("a rate of {rate} GFLOP/s"));
     }
-    if reading.n.is_some_and(|found| found != n) {
-        return Some(format!("a result for N = {}, {n} was asked for", reading.n.unwrap_or(0)));
+    if let Some((name, printed, asked)) = reading.other_than(&candidate.hpl) {
+        return Some(format!("a result for {name} = {printed}, {asked} was asked for"));
     }
     let time_s = time_of(n, rate);
     if time_s > 1.05 * record.wall_s + 0.05 {

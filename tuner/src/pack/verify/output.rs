@@ -209,8 +209,9 @@ pub(super) fn in_other_form_against_row(checked: &mut Checked, file: &str, resul
     if results.iter().any(|result| result.passed != Some(true)) {
         wrong("a result without a check that passed".to_owned());
     }
-    if let Some(n) = results.iter().find_map(|result| result.n.filter(|n| *n != row.n)) {
-        wrong(format!("N = {n}, but journal.jsonl has {} of trial {trial}", row.n));
+    let asked = row.candidate().hpl;
+    if let Some((name, printed, asked)) = results.iter().find_map(|result| result.other_than(&asked)) {
+        wrong(format!("{name} = {printed}, but journal.jsonl has {asked} of trial {trial}"));
     }
     // Of several repeats the row has the median, which lies between them, and the largest residual.
     let rates = || results.iter().map(|result| result.rate_gflops);
@@ -241,7 +242,8 @@ mod tests {
         let line = "WR0 1000 128 1 2 0.07 9.5452e+00";
         let mxp = text(line, "3.4e-03 ...... PASSED");
         let results = in_other_form(&shipped("rochpl-mxp"), &mxp).unwrap();
-        let row = Row { rate_gflops: Some(9.5452), residual: Some(3.4e-3), n: 1000, ..arbitrary::row(0) };
+        let row = Row { n: 1000, nb: 128, p: 1, q: 2, ..arbitrary::row(0) };
+        let row = Row { rate_gflops: Some(9.5452), residual: Some(3.4e-3), ..row };
         let findings = |results: &[PrintedResult], row: &Row| {
             let mut checked = Checked::default();
             in_other_form_against_row(&mut checked, "stdout.txt", results, row);
@@ -252,6 +254,7 @@ mod tests {
             findings(&results, &Row { rate_gflops: Some(19.0), ..row.clone() })[0].contains("journal.jsonl has 19")
         );
         assert!(findings(&results, &Row { n: 2000, ..row.clone() })[0].contains("N = 1000"));
+        assert!(findings(&results, &Row { nb: 192, ..row.clone() })[0].contains("NB = 128, but journal.jsonl has 192"));
         assert!(findings(&results, &Row { residual: Some(1e-3), ..row.clone() })[0].contains("a residual of"));
         let failed = in_other_form(&shipped("rochpl-mxp"), &mxp.replace("PASSED", "FAILED")).unwrap();
         assert!(findings(&failed, &row)[0].contains("without a check that passed"));
