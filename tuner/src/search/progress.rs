@@ -1,5 +1,6 @@
 //! What the user sees while a session runs: a bar on a terminal, plain lines elsewhere, nothing when quiet.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -7,6 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use objectives::real::printable;
 
 use crate::record::now::human;
+
+/// Characters of a reason that was said before.
+const LONGEST_AGAIN: usize = 80;
 
 /// Progress of a session on standard error.
 pub struct Progress {
@@ -68,6 +72,14 @@ impl Progress {
         self.warned.insert(about.to_owned())
     }
 
+    /// The text whole the first time, and its beginning when it comes again: all trials may fail for one reason.
+    pub fn whole_once<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        match text.char_indices().nth(LONGEST_AGAIN) {
+            Some((end, _)) if !self.is_first(text) => format!("{}…", &text[..end]).into(),
+            _ => text.into(),
+        }
+    }
+
     /// Names what is being done now.
     pub fn phase(&mut self, phase: &str) {
         if self.phase != phase {
@@ -113,4 +125,19 @@ impl Progress {
 /// Prints a line on standard error, which may have words of files of others. A closed standard error must not end a session.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", printable(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_said_once() {
+        let mut progress = Progress::new(1.0, true);
+        let long = "ä".repeat(2 * LONGEST_AGAIN);
+        assert_eq!(progress.whole_once(&long), long);
+        assert_eq!(progress.whole_once(&long), "ä".repeat(LONGEST_AGAIN) + "…");
+        let short = [(); 2].map(|()| progress.whole_once("short"));
+        assert_eq!(short, ["short", "short"]);
+    }
 }

@@ -322,7 +322,7 @@ impl TrialRunner<'_> {
         let result = match (row.comparable_rate_gflops(), row.extent, &row.failure_detail) {
             (Some(rate), Extent::Windows, _) => format!("{rate:8.2} GFLOP/s by windows{}", ratio(row)),
             (Some(rate), ..) => format!("{rate:8.2} GFLOP/s"),
-            (_, _, Some(detail)) => format!("failed: {detail}"),
+            (_, _, Some(detail)) => format!("failed: {}", self.progress.whole_once(detail)),
             _ => "failed".to_owned(),
         };
         let result = match self.objective {
