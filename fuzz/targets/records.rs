@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use objectives::real::GuardRecord;
 use space::result::PhaseTime;
+use space::windows::PairResult;
 use space::{RunResult, WindowsResult};
 use tuner::record::now::Now;
 use tuner::record::session::Session;
@@ -56,7 +57,7 @@ pub(super) fn report(data: &[u8]) {
     assert!(html::ReportPage::new(&summary, &contents.rows).html().ends_with("</html>"));
 }
 
-/// The JSON files of a trial, by the first byte: `trial.json`, `now.json`, `guard.json`, `result.json` of a run or windows.
+/// The JSON files of a trial, by the first byte: `trial.json`, `now.json`, `guard.json`, `result.json` of a run, windows or a pair by windows.
 pub(super) fn trial(data: &[u8]) {
     let Some((kind, json)) = data.split_first() else { return };
     match kind {
@@ -64,6 +65,7 @@ pub(super) fn trial(data: &[u8]) {
         b'n' => drop(json_comes_back::<Now>(json).map(|now| now.line(jiff::Timestamp::UNIX_EPOCH))),
         b'g' => drop(json_comes_back::<GuardRecord>(json)),
         b'w' => drop(json_comes_back::<WindowsResult>(json)),
+        b'p' => drop(json_comes_back::<PairResult>(json)),
         _ => drop(json_comes_back::<RunResult>(json)),
     }
 }
