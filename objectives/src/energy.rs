@@ -97,7 +97,7 @@ impl WorkTimes {
         let hpl = &run.candidate.hpl;
         let count = hpl.n.div_ceil(hpl.nb.max(1));
         let trailing = |step: usize| 1.0 - step as f64 / count as f64;
-        let fitted = |of: fn(&StepTimesOf) -> f64, squared: bool| {
+        let fitted = |of: fn(&MeasuredStep) -> f64, squared: bool| {
             let terms = |m: f64| if squared { vec![m * m, m, 1.0] } else { vec![m, 1.0] };
             // Relative errors: each step says as much as another.
             let rows: Vec<Vec<f64>> = steps
@@ -107,7 +107,7 @@ impl WorkTimes {
                 .map(|step| terms(trailing(step.step)).into_iter().map(|term| term / of(step)).collect())
                 .collect();
             let first = rows.first()?;
-            let by = if rows.len() < first.len() { None } else { Some(weighted(&rows, &vec![1.0; rows.len()])) }?;
+            let by = (rows.len() >= first.len()).then(|| weighted(&rows, &vec![1.0; rows.len()]))?;
             let at = |step: usize| terms(trailing(step)).iter().zip(&by).map(|(term, by)| term * by).sum::<f64>();
             Some((0..count).map(at).sum::<f64>())
         };
@@ -127,10 +127,10 @@ impl WorkTimes {
 }
 
 /// The steps that windows have timed.
-struct Steps(Vec<StepTimesOf>);
+struct Steps(Vec<MeasuredStep>);
 
 /// One of them, on average over the ranks.
-struct StepTimesOf {
+struct MeasuredStep {
     step: usize,
     fact_s: f64,
     update_s: f64,
@@ -146,7 +146,7 @@ impl Steps {
             let own = || run.phases.iter().filter(|phase| phase.step as usize == step);
             let times = own().count() as f64;
             let mean = |of: fn(&PhaseTime) -> f64| if times > 0.0 { own().map(of).sum::<f64>() / times } else { 0.0 };
-            StepTimesOf {
+            MeasuredStep {
                 step,
                 fact_s: mean(|phase| phase.fact_s),
                 update_s: mean(|phase| phase.update_s),
@@ -164,7 +164,7 @@ impl Steps {
     }
 
     /// The sum over all steps that were run; those that were not timed are taken to be like the others of their window.
-    fn sum(&self, of: fn(&StepTimesOf) -> f64) -> f64 {
+    fn sum(&self, of: fn(&MeasuredStep) -> f64) -> f64 {
         self.0.iter().map(|step| step.runs * of(step)).sum()
     }
 }

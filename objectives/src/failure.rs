@@ -55,7 +55,7 @@ pub enum Failure {
     Residual {
         /// The scaled residual; `None` when it is missing or not a number.
         value: Option<f64>,
-        /// Column + 1 of a zero pivot; 0 when there was none.
+        /// Column of the first zero pivot, counted from 1; 0 when there was none.
         info: usize,
     },
     /// The run was ended because its progress showed that it could not be the best.
@@ -140,7 +140,7 @@ fn after(telling_lines: &[String]) -> String {
 }
 
 fn pivot(info: usize) -> String {
-    if info == 0 { String::new() } else { format!(" (zero pivot in column {})", info - 1) }
+    if info == 0 { String::new() } else { format!(" (zero pivot in column {info})") }
 }
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(crash.to_string(), "ended by signal 11 (SIGSEGV) after: one | two");
         assert_eq!(
             Failure::Residual { value: None, info: 3 }.to_string(),
-            "residual missing did not pass (zero pivot in column 2)"
+            "residual missing did not pass (zero pivot in column 3)"
         );
     }
 }

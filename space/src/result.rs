@@ -29,7 +29,7 @@ pub struct RunResult {
     pub residual: Option<f64>,
     /// Whether the residual is below the threshold.
     pub passed: bool,
-    /// Column + 1 of a zero pivot; 0 when there was none.
+    /// Column of the first zero pivot, counted from 1; 0 when there was none.
     pub info: usize,
     /// Time to generate the matrix, in seconds.
     pub generate_s: f64,

@@ -1,5 +1,6 @@
 //! Hard rules: what a run must satisfy, each with its reason.
 
+use crate::order::MAX_N;
 use crate::{Candidate, KernelChoice, Share};
 
 /// Maximum threads over all ranks of one process; a larger number is taken as an input error.
@@ -114,9 +115,8 @@ impl Candidate {
                 return Err(RuleError::TooSmall { name, min, found });
             }
         }
-        let max = i32::MAX as usize;
-        if hpl.n > max {
-            return Err(RuleError::TooLarge { max, found: hpl.n });
+        if hpl.n > MAX_N {
+            return Err(RuleError::TooLarge { max: MAX_N, found: hpl.n });
         }
         if self.engine.threads > MAX_THREADS {
             return Err(self.too_many_threads(MAX_THREADS, IN_ONE_PROCESS));

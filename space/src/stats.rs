@@ -5,7 +5,7 @@
 pub struct MedianSpread {
     /// Median, of an even number the upper one of the two in the middle; 0 without repeats.
     pub median: f64,
-    /// (third − first quartile) / median, quartiles by the nearest rank; 0 where the median is not positive.
+    /// (third − first quartile) / median, quartiles: the value at the rounded position (n − 1)·p; 0 where the median is not positive.
     pub spread: f64,
 }
 

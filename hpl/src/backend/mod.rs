@@ -16,7 +16,7 @@ use std::time::Instant;
 
 pub(crate) use self::storage::Storage;
 use crate::Error;
-use crate::comm::Comm;
+use crate::comm::{Comm, Completion};
 use crate::lu::fact::Fact;
 use crate::lu::laswp::{LaswpResult, RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
@@ -116,11 +116,11 @@ pub(crate) trait Meanwhile {
     /// When a rank or a thread fails.
     fn fact(&mut self, columns: &mut impl Columns) -> Result<(), Error>;
 
-    /// Starts broadcasts and row exchanges: those that can start without waiting, or all of them with `wait`.
+    /// Starts broadcasts and row exchanges: with [`Completion::Test`] those that can start without waiting, else all of them.
     ///
     /// # Errors
     /// When a rank or a thread fails.
-    fn start(&mut self, columns: &mut impl Columns, wait: bool) -> Result<(), Error>;
+    fn start(&mut self, columns: &mut impl Columns, completion: Completion) -> Result<(), Error>;
 
     /// Forwards the messages that have arrived.
     ///

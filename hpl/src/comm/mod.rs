@@ -63,6 +63,15 @@ impl Deref for Msg {
     }
 }
 
+/// Whether to wait for messages that have not arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// Goes on without them.
+    Test,
+    /// Waits.
+    Wait,
+}
+
 /// A send or receive in flight.
 pub trait Request: Sized {
     /// Result of completion.
@@ -88,6 +97,9 @@ pub trait Comm: Sized + Send {
     /// Whether messages progress while their ranks make no call. If not, a rank with messages in flight should poll
     /// often.
     const ASYNC_PROGRESS: bool;
+
+    /// Whether all ranks are threads of this process.
+    const IN_PROCESS: bool;
 
     /// This rank, 0 ≤ rank < size.
     fn rank(&self) -> usize;

@@ -42,6 +42,7 @@ impl<C: Comm> Comm for Recording<C> {
     type Send = C::Send;
     type Recv = C::Recv;
     const ASYNC_PROGRESS: bool = C::ASYNC_PROGRESS;
+    const IN_PROCESS: bool = C::IN_PROCESS;
 
     fn rank(&self) -> usize {
         self.inner.rank()

@@ -122,6 +122,7 @@ impl Comm for Shuffled {
     type Send = PendingSend;
     type Recv = Pending;
     const ASYNC_PROGRESS: bool = true;
+    const IN_PROCESS: bool = true;
 
     fn rank(&self) -> usize {
         self.rank

@@ -2,8 +2,8 @@
 //!
 //! Every run uses all cores. The runs cycle through the splits of the cores into ranks and threads and
 //! through NB, each with other variants of the panel and of the row exchange; any number of runs is a balanced sample.
-//! One round in four has twice the order, for forms that are not linear in the size, and one of these runs has
-//! look-ahead and split: overlapping phases are not fitted, they correct the fit.
+//! Every second round has twice the order, for forms that are not linear in the size. In every fourth round the runs have
+//! look-ahead, and most of them a split: overlapping phases are not fitted, they correct the fit.
 
 use std::time::Instant;
 
@@ -126,7 +126,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
     let splits = splits(options.cores);
     let begun_s = options.started.elapsed().as_secs_f64();
     let left_s = (options.budget_s - begun_s).max(0.0);
-    let large = order(options, left_s / (LARGE_RUNS * splits.len() as f64));
+    let large = order_for(options, left_s / (LARGE_RUNS * splits.len() as f64));
     let orders = [(large / 2).max(SMALLEST_N.min(large)), large];
     // Seconds that a run of each order took at most.
     let mut costs_s = [0.0_f64; 2];
@@ -135,7 +135,9 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         let round = index / splits.len();
         let size = round % 2;
         let used_s = options.started.elapsed().as_secs_f64();
-        if used_s + costs_s[size].max(8.0 * costs_s[0] * size as f64) > options.budget_s {
+        // Before the first run of twice the order: eight times as many operations.
+        let expected_s = if size == 0 { costs_s[0] } else { costs_s[1].max(8.0 * costs_s[0]) };
+        if used_s + expected_s > options.budget_s {
             break;
         }
         // Each split starts at its own position in the order of NB.
@@ -157,11 +159,9 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         let waited_s = waiting.waited_s().unwrap_or(0.0);
         let disturbed = waited_s > TOLERATED * result.time_s;
         runs.disturbed += usize::from(disturbed);
-        clean.push(!disturbed && result.passed);
         if result.passed {
+            clean.push(!disturbed);
             runs.results.push(result);
-        } else {
-            clean.pop();
         }
         progress(((used_s + cost_s - begun_s) / left_s.max(f64::MIN_POSITIVE)).min(1.0));
     }
@@ -174,7 +174,7 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
 }
 
 /// The order of a run that takes `run_s` seconds, limited by the memory and the largest N of later runs.
-fn order(options: &Options<'_>, run_s: f64) -> usize {
+fn order_for(options: &Options<'_>, run_s: f64) -> usize {
     // A run reaches about two thirds of the rate of the product, and is generated and checked.
     let n = (run_s * options.peak_gflops * 1e9 / 2.0 * 1.5).cbrt() as usize;
     let fits = (options.memory_bytes as f64 / 16.0).sqrt() as usize;

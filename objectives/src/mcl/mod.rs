@@ -144,25 +144,23 @@ impl Mcl {
     pub fn time_s(&self, problem: &Problem) -> f64 {
         let problem = self.sized(problem);
         let mut time_s = calc_s(self.gamma_s, &problem);
-        self.each_layer(&problem, |layer, dm, dn| {
-            time_s += pivot_s(layer, &problem, dm)
-                + broadcast_s(layer, &problem, dm)
-                + update_s(layer, &problem, dn, self.update_coefficient);
-        });
+        self.each_layer(&problem, |layer, dm, dn| time_s += self.terms_s(layer, &problem, dm, dn).iter().sum::<f64>());
         time_s
     }
 
-    /// The same time, per layer and term.
+    /// Pivoting, broadcast and update of a layer, in seconds.
+    fn terms_s(&self, layer: &McLayer, problem: &Problem, dm: f64, dn: f64) -> [f64; 3] {
+        let update_s = update_s(layer, problem, dn, self.update_coefficient);
+        [pivot_s(layer, problem, dm), broadcast_s(layer, problem, dm), update_s]
+    }
+
+    /// The time of a run, per layer and term.
     pub fn breakdown(&self, problem: &Problem) -> Breakdown {
         let problem = self.sized(problem);
         let mut layers = Vec::with_capacity(self.layers.len());
         self.each_layer(&problem, |layer, dm, dn| {
-            layers.push(LayerTime {
-                name: layer.name.clone(),
-                pivot_s: pivot_s(layer, &problem, dm),
-                broadcast_s: broadcast_s(layer, &problem, dm),
-                update_s: update_s(layer, &problem, dn, self.update_coefficient),
-            });
+            let [pivot_s, broadcast_s, update_s] = self.terms_s(layer, &problem, dm, dn);
+            layers.push(LayerTime { name: layer.name.clone(), pivot_s, broadcast_s, update_s });
         });
         Breakdown { calc_s: calc_s(self.gamma_s, &problem), layers }
     }

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Ends a set of processes until `gone` is true: SIGTERM to each, after `grace` SIGKILL, repeated because the set may
 /// grow while it is read. `gone` must be true three times in a row: during an `exec` a process shows no
-/// environment for a moment. Stops ten seconds later. Returns the processes that are left.
+/// environment for a moment. Stops [`KILL_WAIT`] after that. Returns the processes that are left.
 pub(super) fn end_all(grace: Duration, find: impl Fn() -> Vec<Pid>, mut gone: impl FnMut() -> bool) -> Vec<Pid> {
     let begun = Instant::now();
     let mut asked = HashSet::new();

@@ -6,7 +6,7 @@
 //! after line 31 is comment, as in HPCC's input.
 //!
 //! Written so that Netlib's reader agrees: it advances by the length of a value plus one, so values are
-//! separated by exactly one blank with none in front, and it cuts lines at 254 characters.
+//! separated by exactly one blank with none in front, and it cuts lines after 252 characters.
 //!
 //! Source: \[HPL\] `testing/ptest/HPL_pdinfo.c`.
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{DatError, HplDat, shorten};
 use crate::params::Coded;
 
-/// Longest comment that survives Netlib's 254 characters a line.
+/// Longest comment that survives Netlib's 252 characters a line.
 const MAX_COMMENT: usize = 250;
 
 /// Longest file name that leaves room for the comment behind it.

@@ -6,6 +6,7 @@ use super::spec::{DomainSpec, ForeignSpec};
 use super::usual::default_candidate;
 use super::values::{Detail, Values, up_to};
 use crate::Candidate;
+use crate::order::MAX_N;
 use crate::rules::RuleError;
 
 /// What `foreign` makes of `spec`: its ranks and threads, and the usual candidate.
@@ -31,9 +32,8 @@ pub(super) fn prepared(spec: &DomainSpec, foreign: &ForeignSpec) -> Result<Prepa
     if splits.is_empty() {
         return Err(DomainError::Cores { ranks, threads, cores: most });
     }
-    let max = i32::MAX as usize;
-    if spec.n > max {
-        return Err(RuleError::TooLarge { max, found: spec.n }.into());
+    if spec.n > MAX_N {
+        return Err(RuleError::TooLarge { max: MAX_N, found: spec.n }.into());
     }
     let mut usual = usual(&spec, foreign);
     usual.engine.threads = usual.engine.threads.min(most);

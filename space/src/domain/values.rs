@@ -96,7 +96,7 @@ pub(super) const DETAILS: [Detail; 14] = {
     let no_pfact = Detail { nbmin: &[4, 8], pfact: PFACT.split_at(1).0, ..coarse };
     let coarsest = Detail { depth: &[0, 1], split: &[0.0, 0.5], ..no_pfact };
     // Thousands of ranks have hundreds of grids, and those of a few process rows are never good.
-    let no_strips = Detail { elongation: 32, ..coarsest };
+    let elongation_32 = Detail { elongation: 32, ..coarsest };
     let near_square = Detail { elongation: 8, ..coarsest };
     let few_swaps = Detail { nbmin: &[4], swap: &SWAP_FEW, ..near_square };
     // Also without settings, as on thousands of cores that have many divisors, NB matters more.
@@ -112,7 +112,7 @@ pub(super) const DETAILS: [Detail; 14] = {
         coarse,
         no_pfact,
         coarsest,
-        no_strips,
+        elongation_32,
         near_square,
         few_swaps,
         few_bcasts,

@@ -26,7 +26,7 @@ const MAX_RUN_GFLOPS: f64 = 1e12;
 /// Shortest time per flop of one rank, and per word of a layer, in seconds.
 const MIN_S: f64 = 1e-18;
 /// Largest order of a run.
-const MAX_N: usize = 1_000_000_000;
+const MAX_MEASURED_N: usize = 1_000_000_000;
 
 impl Machine {
     /// Checks that every value is possible: finite, none negative, counts at least 1, lists as long as the
@@ -152,7 +152,7 @@ fn check_measured(run: &Measured, table: &Table) -> Result<(), MachineError> {
     let counts = [("nb", run.nb), ("p", run.p), ("q", run.q), ("nodes", run.nodes), ("ranks", run.ranks)];
     counts.iter().try_for_each(|&(key, value)| value.map_or(Ok(()), |value| table.count(key, value)))?;
     let n = run.n.unwrap_or(1);
-    table.require((1..=MAX_N).contains(&n), "n", format_args!("from 1 to {MAX_N}"), n)?;
+    table.require((1..=MAX_MEASURED_N).contains(&n), "n", format_args!("from 1 to {MAX_MEASURED_N}"), n)?;
     let (Some(p), Some(q), Some(ranks)) = (run.p, run.q, run.ranks) else { return Ok(()) };
     table.require(p.checked_mul(q) == Some(ranks), "ranks", format_args!("p·q = {p}·{q}"), ranks)
 }

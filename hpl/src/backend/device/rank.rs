@@ -19,7 +19,7 @@ use crate::backend::host::rows;
 use crate::backend::host::scratch::ScratchPool;
 use crate::backend::host::team::Team;
 use crate::backend::{Backend, Columns, Meanwhile, SectionSwap, Update};
-use crate::comm::Comm;
+use crate::comm::{Comm, Completion};
 use crate::lu::fact::Fact;
 use crate::lu::laswp::{RowBufferMut, RowSource};
 use crate::lu::panel::Panel;
@@ -293,9 +293,9 @@ impl<D: Device> Backend for OnDevice<'_, '_, D> {
         self.update_section(l, update, || clock = meanwhile.record(Phase::Rs, clock));
         meanwhile.record(Phase::Update, clock);
         meanwhile.fact(self)?;
-        meanwhile.start(self, false)?;
+        meanwhile.start(self, Completion::Test)?;
         meanwhile.poll(self)?;
-        meanwhile.start(self, true)?;
+        meanwhile.start(self, Completion::Wait)?;
         Ok(Instant::now())
     }
 

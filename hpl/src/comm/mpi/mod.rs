@@ -145,6 +145,7 @@ impl Comm for MpiComm {
     type Send = MpiSend;
     type Recv = MpiRecv;
     const ASYNC_PROGRESS: bool = false;
+    const IN_PROCESS: bool = false;
 
     fn rank(&self) -> usize {
         self.group.rank

@@ -244,6 +244,7 @@ impl Comm for ThreadComm {
     type Send = ThreadSend;
     type Recv = ThreadRecv;
     const ASYNC_PROGRESS: bool = true;
+    const IN_PROCESS: bool = true;
 
     fn rank(&self) -> usize {
         self.member.rank

@@ -17,6 +17,7 @@ impl Comm for Remote {
     type Send = <ThreadComm as Comm>::Send;
     type Recv = <ThreadComm as Comm>::Recv;
     const ASYNC_PROGRESS: bool = true;
+    const IN_PROCESS: bool = true;
 
     fn rank(&self) -> usize {
         self.0.rank()

@@ -18,7 +18,7 @@ use self::row_swaps::RowSwaps;
 use crate::Error;
 use crate::backend::{Backend, Columns, Meanwhile, Update};
 use crate::comm::grid::Grid;
-use crate::comm::{Comm, Msg};
+use crate::comm::{Comm, Completion, Msg};
 use crate::lu::fact::Fact;
 use crate::lu::panel;
 use crate::observe::Watch;
@@ -355,14 +355,14 @@ impl<C: Comm> Meanwhile for OverlappedTasks<'_, '_, C> {
         Ok(())
     }
 
-    fn start(&mut self, columns: &mut impl Columns, wait: bool) -> Result<(), Error> {
+    fn start(&mut self, columns: &mut impl Columns, completion: Completion) -> Result<(), Error> {
         let Self { lu, factored, tasks, .. } = self;
         while let Some(task) = tasks.peek().copied() {
             let can_start = match task {
                 Task::RsStart { panel, .. } => lu.panels.has(*panel),
                 _ => true,
             };
-            if !(wait || can_start) {
+            if completion == Completion::Test && !can_start {
                 break;
             }
             tasks.next();

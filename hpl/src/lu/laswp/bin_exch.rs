@@ -10,12 +10,12 @@ use std::vec;
 use super::permutation::RowPermutation;
 use super::result::{LaswpResult, PlacedRows};
 use super::row_buffer::{RowBuffer, RowSource};
-use super::state::{Completion, LaswpState};
+use super::state::LaswpState;
 use crate::Error;
 use crate::backend::Columns;
-use crate::comm::Comm;
 use crate::comm::grid::{position, rank_at};
 use crate::comm::reduce::power_of_two;
+use crate::comm::{Comm, Completion};
 
 /// Rows of a message, ascending: row i of U is `i`, entry i of the displaced rows is `jb + i`.
 type RowList = Vec<usize>;

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use super::order::ProcessOrder;
 use super::row_buffer::{RowBuffer, RowBufferMut, RowSource};
-use super::state::{Completion, LaswpState};
+use super::state::LaswpState;
 use crate::Error;
 use crate::backend::Columns;
-use crate::comm::Comm;
+use crate::comm::{Comm, Completion};
 
 /// Start of each piece when pieces of these lengths follow each other, and the end of the last one.
 fn bounds(lengths: impl Iterator<Item = usize>) -> Vec<usize> {

@@ -8,10 +8,10 @@ use super::order::ProcessOrder;
 use super::result::LaswpResult;
 use super::roll::Roll;
 use super::spread::Spread;
-use super::state::{Completion, LaswpState};
+use super::state::LaswpState;
 use crate::Error;
 use crate::backend::Columns;
-use crate::comm::Comm;
+use crate::comm::{Comm, Completion};
 
 /// One row exchange on one rank.
 pub(super) struct Long<C: Comm> {

@@ -30,11 +30,11 @@ pub(crate) use result::LaswpResult;
 use self::bin_exch::BinExch;
 use self::long::Long;
 pub(crate) use self::row_buffer::{RowBuffer, RowBufferMut, RowSource, copy_stored};
+use self::state::LaswpState;
 pub(crate) use self::state::RowTags;
-use self::state::{Completion, LaswpState};
 use crate::Error;
 use crate::backend::Columns;
-use crate::comm::Comm;
+use crate::comm::{Comm, Completion};
 use crate::plan::layout::Distribution;
 
 /// Parameters of all row exchanges of a run.

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use super::order::ProcessOrder;
 use super::row_buffer::RowBuffer;
-use super::state::{Completion, LaswpState};
+use super::state::LaswpState;
 use crate::Error;
-use crate::comm::Comm;
 use crate::comm::grid::rank_at;
+use crate::comm::{Comm, Completion};
 use crate::lu::spread_roll::roll;
 
 /// Messages to and from one neighbour.

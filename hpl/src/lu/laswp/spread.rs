@@ -8,10 +8,10 @@ use std::ops::Range;
 use super::order::ProcessOrder;
 use super::result::PlacedRows;
 use super::row_buffer::RowBuffer;
-use super::state::{Completion, LaswpState};
+use super::state::LaswpState;
 use crate::Error;
 use crate::backend::Columns;
-use crate::comm::Comm;
+use crate::comm::{Comm, Completion};
 use crate::lu::spread_roll::{children, parent, subtree};
 
 /// The spread on one rank.

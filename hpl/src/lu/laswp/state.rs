@@ -11,7 +11,7 @@ use crate::Error;
 use crate::backend::Columns;
 use crate::comm::buffers::MessagePool;
 use crate::comm::grid::tag;
-use crate::comm::{Comm, Request, Tag};
+use crate::comm::{Comm, Completion, Request, Tag};
 use crate::plan::Part;
 use crate::plan::layout::Distribution;
 
@@ -32,13 +32,6 @@ impl RowTags {
         let first = tag::ROW_EXCHANGE + 3 * part as Tag;
         Self { rows: first, spread: first + 1, equil: first + 2 }
     }
-}
-
-/// Whether to wait for messages that have not arrived.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Completion {
-    Test,
-    Wait,
 }
 
 /// State of one row exchange that both patterns use.

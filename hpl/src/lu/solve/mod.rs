@@ -124,7 +124,7 @@ fn as_rank<C: Comm, R>(
     // need more time.
     // A device updates whole sections.
     let on_host = candidate.engine.device == DeviceChoice::None;
-    let by_strips = on_host && C::ASYNC_PROGRESS && threads == 1;
+    let by_strips = on_host && C::IN_PROCESS && threads == 1;
     let strips = if by_strips { ColumnStrips::Each(strip_cols(grid, kernels)?) } else { ColumnStrips::Whole };
     let plan = Plan { layout, depth, split: candidate.engine.split.get(), strips };
     let team = TeamParams { threads, cores, spin: cores.len() >= threads };
@@ -213,7 +213,7 @@ impl<C: Comm> RankRun<'_, C> {
 
     /// The GPU of this rank; other ranks of this process may have the same one.
     fn gpu(&self, platform: GpuPlatform) -> Result<GpuDevice, Error> {
-        let ranks = if C::ASYNC_PROGRESS { self.comm.size() } else { 1 };
+        let ranks = if C::IN_PROCESS { self.comm.size() } else { 1 };
         Ok(GpuDevice::open(platform, self.comm.place_on_node(), ranks)?)
     }
 

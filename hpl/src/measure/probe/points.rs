@@ -1,12 +1,13 @@
 //! The list of measurements: each kernel for the shapes that occur on ranks of this machine.
 
+use space::domain::squarest;
 use space::machine::RateKernel;
 use space::stats::{MedianSpread, summary};
 
 use super::clock::Round;
 use super::messages;
 use super::sample::{Quantity, Sample};
-use super::stage::{MAX_K, OperandsByCore, grid, thread_counts};
+use super::stage::{MAX_K, OperandsByCore, thread_counts};
 use super::work::{self, panel_words};
 use crate::backend::host::kernels::Kernels;
 use crate::backend::host::team::{HelperPanicked, Team};
@@ -35,7 +36,7 @@ pub(super) struct ProbePoint {
 pub(super) fn plan(cores: usize, stage: &OperandsByCore) -> Vec<ProbePoint> {
     let mut points = Vec::new();
     for threads in thread_counts(cores) {
-        let (p, q) = grid(cores / threads);
+        let (p, q) = squarest(cores / threads);
         let (m, n) = (stage.n / p, stage.n / q);
         kernel_points(&mut points, stage, threads, (m, n));
     }
@@ -44,7 +45,7 @@ pub(super) fn plan(cores: usize, stage: &OperandsByCore) -> Vec<ProbePoint> {
         for words in messages::SIZES.into_iter().filter(|&words| words <= stage.trailing) {
             add(&mut points, Quantity::Message, 1, &[words]);
         }
-        let m = stage.n / grid(cores).1;
+        let m = stage.n / squarest(cores).1;
         for k in K_PIVOTS.into_iter().filter(|&k| k <= m && panel_words(m, k) <= stage.trailing) {
             add(&mut points, Quantity::Pivot, 1, &[m, k]);
         }

@@ -1,6 +1,7 @@
 //! The operands of the measurements, each in memory near the core that works on it.
 
 use parking_lot::{Mutex, RwLock};
+use space::domain::squarest;
 
 use super::sample::ProbeOptions;
 use crate::comm::threads::{ThreadComm, world};
@@ -42,12 +43,6 @@ pub(super) fn thread_counts(cores: usize) -> impl Iterator<Item = usize> {
     (1..=cores).filter(move |&threads| cores.is_multiple_of(threads))
 }
 
-/// The most square grid p ≤ q of `ranks`.
-pub(super) fn grid(ranks: usize) -> (usize, usize) {
-    let p = (1..=ranks.isqrt()).rev().find(|&p| ranks.is_multiple_of(p)).unwrap_or(1);
-    (p, ranks / p)
-}
-
 /// Leading dimension for `rows` rows: never a power of two.
 pub(super) fn ld(rows: usize) -> usize {
     let ld = rows.next_multiple_of(8) + 8;
@@ -56,7 +51,7 @@ pub(super) fn ld(rows: usize) -> usize {
 
 /// Words of core `core` of `cores` for its rank's panel and its columns of U at order `n`.
 fn operand_words(n: usize, cores: usize, core: usize) -> (usize, usize) {
-    let shapes = thread_counts(cores).map(|threads| (threads, n.div_ceil(grid(cores / threads).0)));
+    let shapes = thread_counts(cores).map(|threads| (threads, n.div_ceil(squarest(cores / threads).0)));
     shapes.fold((0, 0), |(panel, upper), (threads, longest)| {
         let first = core.is_multiple_of(threads);
         let rows = if first { ld(longest) * MAX_K } else { 0 };

@@ -2,9 +2,10 @@
 
 use parking_lot::{Mutex, RwLockReadGuard};
 use space::HplParams;
+use space::domain::squarest;
 
 use super::clock::{CommonStart, Round, Time, timed};
-use super::stage::{OperandsByCore, grid, ld};
+use super::stage::{OperandsByCore, ld};
 use crate::backend::host::fact::factor_alone;
 use crate::backend::host::kernels::rows::interchange;
 use crate::backend::host::kernels::{Kernels, PackedL};
@@ -218,7 +219,7 @@ pub(super) fn swap(
     (k, n): (usize, usize),
 ) -> Result<Round, HelperPanicked> {
     // A rank with more columns has fewer rows, and over a run a rank has two thirds of its first rows on average.
-    let (p, q) = grid(team.threads() / threads);
+    let (p, q) = squarest(team.threads() / threads);
     let rows = (stage.n / if n > stage.n / q { q } else { p } * 2 / 3).max(k);
     // Multiples of the golden ratio spread the pivots evenly.
     let pivot = |j: usize| j + ((j as f64 * 0.618_034).fract() * (rows - j) as f64) as usize;

@@ -33,6 +33,7 @@ use super::scratch::ScratchPool;
 use super::team::{HelperPanicked, Team};
 use crate::Error;
 use crate::backend::{Meanwhile, Update};
+use crate::comm::Completion;
 use crate::lu::panel::Panel;
 use crate::mat::MatMut;
 use crate::observe::phases::Phase;
@@ -84,7 +85,7 @@ pub(super) fn section<M: Meanwhile>(
         meanwhile.fact(&mut earlier)?;
         earlier.release_threads();
         loop {
-            meanwhile.start(&mut earlier, false)?;
+            meanwhile.start(&mut earlier, Completion::Test)?;
             let Some(task) = queue.next() else { break };
             let mut left = Some(task);
             while let Some(task) = left {
@@ -95,7 +96,7 @@ pub(super) fn section<M: Meanwhile>(
                 meanwhile.poll(&mut earlier)?;
             }
         }
-        meanwhile.start(&mut earlier, true)?;
+        meanwhile.start(&mut earlier, Completion::Wait)?;
         Ok(Instant::now())
     };
     team.fork(&helper, first_thread)?

@@ -25,7 +25,7 @@ impl Meanwhile for FailingFact {
         Err(HelperPanicked.into())
     }
 
-    fn start(&mut self, _: &mut impl Columns, _: bool) -> Result<(), Error> {
+    fn start(&mut self, _: &mut impl Columns, _: Completion) -> Result<(), Error> {
         Ok(())
     }
 

@@ -40,6 +40,7 @@ impl Comm for Polled {
     type Send = PolledSend;
     type Recv = <ThreadComm as Comm>::Recv;
     const ASYNC_PROGRESS: bool = false;
+    const IN_PROCESS: bool = false;
 
     fn rank(&self) -> usize {
         self.inner.rank()
