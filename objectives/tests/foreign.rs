@@ -138,6 +138,7 @@ fn a_bad_profile_is_named_with_the_way_out() {
         ("{n}", "{ranks}", "command: unknown placeholder {ranks}; known are np threads"),
         ("obeys = ['nb']", "obeys = ['block']", "unknown dimension 'block'; known are nb nbmin"),
         ("command = ['{program}', '{n}']", "command = []", "command is empty"),
+        ("command = ['{program}', '{n}']", "command = ['{launch}']", "command has no words without a launcher"),
         ("(?<gflops>\\S+)'\nresidual", "(\\S+)'\nresidual", "patterns.result needs the group (?<gflops>"),
         ("r= *(?<res", "r= *((?<res", "patterns.residual: "),
         ("name = 'fake'", "nome = 'fake'", "nome"),

@@ -70,6 +70,10 @@ impl Foreign {
         });
         let command =
             words.map(|word| Template::parse(&word, "command", &known)).collect::<Result<Vec<_>, ProfileError>>()?;
+        if command.is_empty() {
+            let problem = "has no words without a launcher; add \"{program}\"".to_owned();
+            return Err(ProfileError::Value { key: "command", problem });
+        }
         let env = profile
             .env
             .iter()
