@@ -15,13 +15,16 @@ use crate::search::progress::Progress;
 
 /// Says how a session ended, where that is not what the user expects.
 pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store, progress: &Progress) {
-    let failed = store.last_failure().unwrap_or("no trial fitted");
+    let failed = store.last_failure().unwrap_or("none failed");
     let folder = objectives::real::quoted([store.folder().root()]).join("");
     match ended {
         Ok(SessionEnd::Interrupted) => progress.line(&format!("stopped; continue with: hpl-tune --resume {folder}")),
         Ok(SessionEnd::NothingWorks) => progress.warn(&format!(
             "trial after trial failed, the last one: {failed}; when this is fixed, continue with: hpl-tune --resume {folder}"
         )),
+        Ok(SessionEnd::Done) if store.rows().is_empty() => {
+            progress.warn("no trial fitted into the budget; give a longer --budget");
+        }
         Ok(SessionEnd::Done) if !store.rows().iter().any(|row| row.passed()) => {
             progress.warn(&format!("no trial succeeded, the last one: {failed}"));
         }
