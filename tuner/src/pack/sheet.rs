@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::asked::CONFIGURATION;
 use super::manifest::{Field, Manifest};
 use super::scored::Scored;
-use crate::report::words;
+use crate::report::{OURS_ALONE, words};
 
 /// The sheet of all fields: a line each, those without a value with how they are given.
 pub fn sheet(manifest: &Manifest) -> String {
@@ -75,7 +75,7 @@ pub fn tunables(scored: &Scored) -> Result<Vec<u8>, csv::Error> {
     table.write_record(["tunable", "default", "used"])?;
     for (name, value) in words(&used) {
         // What another engine does not take is no tunable of its run.
-        if !scored.engine.is_ours() && ["split", "weights", "huge pages", "kernels"].contains(&name.as_str()) {
+        if !scored.engine.is_ours() && OURS_ALONE.contains(&name.as_str()) {
             continue;
         }
         let before = default.as_ref().and_then(|words| words.iter().find(|(known, _)| *known == name));

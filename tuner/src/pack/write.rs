@@ -21,6 +21,7 @@ use super::site::{Site, SiteError};
 use super::sources::{Derived, Sources};
 use super::values::fields;
 use crate::error::RecordError;
+use crate::record::folder::RunFolder;
 use crate::record::plain::{self, RECORD_BYTES};
 use crate::report::Exports;
 use crate::report::export::settings_lines;
@@ -54,10 +55,10 @@ pub fn make(request: &PackRequest<'_>, program: &Path) -> Result<Manifest, PackE
     if std::fs::symlink_metadata(out).is_ok() {
         return Err(PackError::Exists { path: out.to_path_buf() });
     }
-    let scored = Scored::open(request.run, program)?;
     // What a session at work writes is not all there yet.
     let at_work = |_| PackError::AtWork { folder: request.run.to_path_buf() };
-    let _lock = scored.folder.lock_shared().map_err(at_work)?;
+    let _lock = RunFolder::open(request.run)?.lock_shared().map_err(at_work)?;
+    let scored = Scored::open(request.run, program)?;
     let (manifest, entries) = contents(request, &scored)?;
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(RecordError::write(parent))?;
@@ -129,7 +130,7 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
     entries.extend(texts(scored, &manifest, facts.as_ref())?);
     if let Some((power, readings)) = power.zip(readings) {
         entries.push(("power.csv".to_owned(), readings));
-        entries.push(("power.json".to_owned(), json(&power)?));
+        entries.push(("power.json".to_owned(), json("power.json", &power)?));
     }
     if let Some(path) = request.site {
         entries.push(("site.toml".to_owned(), std::fs::read(path).map_err(RecordError::read(path))?));
@@ -228,8 +229,10 @@ fn name(path: &Path) -> String {
 }
 
 fn tables(scored: &Scored, manifest: &Manifest, all: &[Library]) -> Result<Vec<PackFile>, PackError> {
-    let wrong = |error: csv::Error| RecordError::write(Path::new("pack"))(std::io::Error::other(error.to_string()));
-    let table = |name: &str, bytes: Result<Vec<u8>, csv::Error>| Ok((name.to_owned(), bytes.map_err(wrong)?));
+    let table = |name: &str, bytes: Result<Vec<u8>, csv::Error>| {
+        let wrong = |error: csv::Error| RecordError::write(Path::new(name))(std::io::Error::other(error.to_string()));
+        Ok((name.to_owned(), bytes.map_err(wrong)?))
+    };
     let libraries = || {
         let mut table = csv::Writer::from_writer(Vec::new());
         table.write_record(["role", "path", "sha256"])?;
@@ -251,7 +254,7 @@ fn texts(scored: &Scored, manifest: &Manifest, facts: Option<&Facts>) -> Result<
     let mut entries = vec![
         (format!("{}.txt", manifest.purpose.name()), sheet::sheet(manifest).into_bytes()),
         ("timestamps.txt".to_owned(), sheet::stamps(manifest).into_bytes()),
-        (manifest::NAME.to_owned(), json(manifest)?),
+        (manifest::NAME.to_owned(), json(manifest::NAME, manifest)?),
     ];
     if let Some(facts) = facts {
         let path = PathBuf::from("host.toml");
@@ -268,7 +271,7 @@ fn texts(scored: &Scored, manifest: &Manifest, facts: Option<&Facts>) -> Result<
     Ok(entries)
 }
 
-fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, RecordError> {
+fn json(name: &str, value: &impl serde::Serialize) -> Result<Vec<u8>, RecordError> {
     let text = serde_json::to_vec_pretty(value);
-    text.map_err(|error| RecordError::write(Path::new("pack"))(error.into()))
+    text.map_err(|error| RecordError::write(Path::new(name))(error.into()))
 }

@@ -78,13 +78,15 @@ pub(crate) fn found(
     let at = |engine: &Engine, max_clock_mhz: Option<u32>| {
         let settings = NodeSettings { max_clock_mhz, ..NodeSettings::default() };
         let params = EngineParams { threads, settings, ..EngineParams::default() };
-        said(engine, &Candidate { hpl: HplParams::baseline(1, 1, ranks), engine: params }, root, program)
+        let (line, nodes) =
+            said(engine, &Candidate { hpl: HplParams::baseline(1, 1, ranks), engine: params }, root, program)?;
+        if nodes.len() < ranks {
+            let names: Vec<&str> = nodes.iter().map(|node| node.node.as_str()).collect();
+            return Err(format!("{line}: its {ranks} ranks are on {} alone, of {ranks} nodes", names.join(", ")));
+        }
+        Ok((line, nodes))
     };
-    let (line, before) = at(engine, None)?;
-    if before.len() < ranks {
-        let names: Vec<&str> = before.iter().map(|node| node.node.as_str()).collect();
-        return Err(format!("{line}: its {ranks} ranks are on {} alone, of {ranks} nodes", names.join(", ")));
-    }
+    let (_, before) = at(engine, None)?;
     let found = known(&before)?;
     let levels = NodeClocks::levels(&found);
     let [lowest_mhz, .., found_mhz] = levels[..] else {

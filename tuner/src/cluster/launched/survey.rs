@@ -41,12 +41,10 @@ pub(crate) fn below_here(
     limit: Duration,
 ) -> anyhow::Result<Survey> {
     let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
-    let folder = std::env::current_dir()?.join(format!("survey-{}", std::process::id()));
-    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let job = MpiJob::new(launcher, program);
-    let found = surveyed(&job, &folder, candidate, repeats, limit);
-    std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    found
+    let here = std::env::current_dir()?;
+    let folder = tempfile::Builder::new().prefix(".survey-").tempdir_in(&here);
+    let folder = folder.with_context(|| format!("cannot make a folder in {}", here.display()))?;
+    surveyed(&MpiJob::new(launcher, program), folder.path(), candidate, repeats, limit)
 }
 
 /// What the ranks of `candidate` find in `folder`, which all nodes see, each measurement made `repeats` times.
