@@ -113,18 +113,26 @@ impl FromStr for DeviceRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self::Only(match text {
-            "auto" => return Ok(Self::Auto),
-            "none" => DeviceChoice::None,
-            "reference" => DeviceChoice::Reference,
-            "cuda" => DeviceChoice::Cuda,
-            "hip" => DeviceChoice::Hip,
-            _ => return Err(format!("{text} is not a device; use auto, none, reference, cuda or hip")),
-        }))
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let all = [DeviceChoice::None, DeviceChoice::Reference, DeviceChoice::Cuda, DeviceChoice::Hip];
+        let named = all.into_iter().find(|device| device.name() == text);
+        named.map(Self::Only).ok_or_else(|| format!("{text} is not a device; use auto, none, reference, cuda or hip"))
     }
 }
 
 impl DeviceChoice {
+    /// Its name, that in files and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Reference => "reference",
+            Self::Cuda => "cuda",
+            Self::Hip => "hip",
+        }
+    }
+
     /// Whether it is the host.
     pub fn is_none(&self) -> bool {
         *self == Self::None

@@ -7,6 +7,7 @@ use super::sides::Side;
 use super::source::Source;
 use super::verdict::{Difference, Verdict};
 use crate::exit;
+use crate::report::counted;
 
 /// Version of the JSON of a comparison; raised by every release that changes a key.
 pub const COMPARE_SCHEMA: u32 = 1;
@@ -34,11 +35,21 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// What a ratio is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Pairs of runs that were made in turn.
+    Pairs,
+    /// The medians of all runs.
+    Medians,
+}
+
 /// B by A.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RatioReport {
-    /// `pairs` where the runs were made in turn, else `medians`.
-    pub by: &'static str,
+    /// What it is the ratio of.
+    pub by: By,
     /// The median of the pairs' ratios, or the ratio of the medians.
     pub ratio: f64,
     /// Its exact interval; `None` where there are too few runs.
@@ -52,8 +63,8 @@ pub struct RatioReport {
 impl From<&Difference> for RatioReport {
     fn from(difference: &Difference) -> Self {
         let (by, runs) = match difference {
-            Difference::Pairs(found) => ("pairs", [found.pairs; 2]),
-            Difference::Medians(found) => ("medians", found.runs),
+            Difference::Pairs(found) => (By::Pairs, [found.pairs; 2]),
+            Difference::Medians(found) => (By::Medians, found.runs),
         };
         let (interval, level) = difference.interval().unzip();
         Self { by, ratio: difference.ratio(), interval, level, runs }
@@ -212,18 +223,22 @@ fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
         let Side { source, wrong, wrong_of_other, unchecked, lost, others, .. } = side;
         notes.extend(source.notes.iter().map(|note| format!("{name}: {note}")));
         if *wrong > 0 {
-            notes.push(format!("{name}: the residual of {wrong} more runs of this configuration FAILED: its rates are not to be trusted"));
+            notes.push(format!(
+                "{name}: the residual of {} of this configuration FAILED: its rates are not to be trusted",
+                counted(*wrong, "more run")
+            ));
         }
         if *wrong_of_other > 0 {
             notes.push(format!(
-                "{name}: the residual of {wrong_of_other} runs of the other side's configuration FAILED here: another one is compared"
+                "{name}: the residual of {} of the other side's configuration FAILED here: another one is compared",
+                counted(*wrong_of_other, "run")
             ));
         }
         if *unchecked > 0 {
-            notes.push(format!("{name}: {unchecked} runs without a residual check are left out"));
+            notes.push(format!("{name}: left out {} without a residual check", counted(*unchecked, "run")));
         }
         if *lost > 0 {
-            notes.push(format!("{name}: {lost} runs of this configuration gave no rate"));
+            notes.push(format!("{name}: {} of this configuration gave no rate", counted(*lost, "run")));
         }
         if side.chosen_here() {
             notes.push(format!(

@@ -4,10 +4,7 @@ use jiff::Timestamp;
 use objectives::real::Extent;
 use space::Candidate;
 
-use crate::report::words;
-
-/// Words of a candidate that Netlib's HPL.out does not tell.
-const NOT_IN_OUTPUT: [&str; 5] = ["threads", "split", "weights", "huge pages", "kernels"];
+use crate::report::{OURS_ALONE, words};
 
 /// What of a candidate its source reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +80,8 @@ impl Run {
     pub fn words(&self) -> Vec<(String, String)> {
         let known = |name: &str| match self.known {
             Known::All => true,
-            Known::WithoutOurs => name == "threads" || !NOT_IN_OUTPUT.contains(&name),
-            Known::Output => !NOT_IN_OUTPUT.contains(&name),
+            Known::WithoutOurs => !OURS_ALONE.contains(&name),
+            Known::Output => name != "threads" && !OURS_ALONE.contains(&name),
         };
         words(&self.candidate).into_iter().filter(|(name, _)| known(name)).collect()
     }

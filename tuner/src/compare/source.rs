@@ -50,6 +50,7 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
 /// The runs of the best of a session from its final run on; of a session without that all its runs.
 fn of_folder(path: &Path) -> anyhow::Result<Source> {
     let folder = RunFolder::open(path)?;
+    folder.check_record()?;
     let session = Session::load(&folder.session_toml())?;
     let contents = journal::read(&folder.journal())?;
     let mut notes = Vec::new();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use objectives::real::Extent;
 
-use super::report::{RatioReport, Report, SideReport};
+use super::report::{By, RatioReport, Report, SideReport};
 use super::sides::RUNS_TO_JUDGE;
 use super::verdict::Verdict;
 use crate::exit;
@@ -60,9 +60,9 @@ fn score(side: &SideReport) -> String {
 
 fn ratio(found: &RatioReport) -> String {
     let RatioReport { by, ratio, interval, level, runs: [a, b] } = found;
-    let (runs, at_least) = match *by {
-        "pairs" => (format!("{a} pairs, run in turn"), ""),
-        _ => (format!("{a} and {b} runs"), "at least "),
+    let (runs, at_least) = match by {
+        By::Pairs => (format!("{a} pairs, run in turn"), ""),
+        By::Medians => (format!("{a} and {b} runs"), "at least "),
     };
     match interval.zip(*level) {
         Some(([low, high], level)) => {

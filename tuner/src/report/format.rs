@@ -5,6 +5,10 @@ use space::params::{Coded, Swap};
 
 use super::stats::Ratio;
 
+/// The words of a candidate that only our engine obeys.
+pub(crate) const OURS_ALONE: [&str; 7] =
+    ["split", "weights", "huge pages", "kernels", "kernels of ranks", "device", "fact blocks"];
+
 /// A candidate in words, as HPL names them, most important first.
 pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
     let (hpl, engine) = (&candidate.hpl, &candidate.engine);
@@ -35,14 +39,18 @@ pub(crate) fn words(candidate: &Candidate) -> Vec<(String, String)> {
         ("ALIGN", hpl.align.to_string()),
     ];
     let hpl_words = hpl_words.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let of_ranks: Vec<String> = engine.rank_kernels.iter().map(ToString::to_string).collect();
     // What our engine has besides HPL.dat, or the other one.
     let ours = [
-        ("split", engine.split.to_string()),
-        ("weights", engine.weights.to_string()),
-        ("huge pages", yes_no(engine.huge_pages)),
-        ("kernels", engine.kernels.to_string()),
+        ("split", Some(engine.split.to_string())),
+        ("weights", Some(engine.weights.to_string())),
+        ("huge pages", Some(yes_no(engine.huge_pages))),
+        ("kernels", Some(engine.kernels.to_string())),
+        ("kernels of ranks", (!of_ranks.is_empty()).then(|| of_ranks.join(" "))),
+        ("device", (!engine.device.is_none()).then(|| engine.device.name().to_owned())),
+        ("fact blocks", engine.fact_blocks.map(|blocks| blocks.to_string())),
     ];
-    let ours = ours.map(|(name, value)| (name.to_owned(), value)).into_iter();
+    let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let settings = engine.settings.named().map(|(name, value)| (name.to_owned(), value.to_string()));
     hpl_words.chain(ours).chain(engine.extra.clone()).chain(settings).collect()
 }
@@ -53,6 +61,11 @@ pub(super) fn cut(text: &str, longest: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// So many of `what`, a word in the singular.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// `value` with four significant digits, `85.31`, `0.003412`, `1.2e-7`.
@@ -85,8 +98,26 @@ pub(super) fn runs_in_words(runs: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use space::{DeviceChoice, EngineParams, HplParams};
+
     use super::super::stats::paired_ratio;
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([1, 2].map(|count| counted(count, "rank")), ["1 rank", "2 ranks"]);
+    }
+
+    /// Two runs that differ in these alone were said to be of the same configuration.
+    #[test]
+    fn what_our_engine_alone_has_is_told_where_it_is_not_usual() {
+        let usual = Candidate { hpl: HplParams::baseline(1000, 1, 1), engine: EngineParams::default() };
+        let engine = EngineParams { device: DeviceChoice::Cuda, fact_blocks: Some(8), ..EngineParams::default() };
+        let more = words(&Candidate { engine, ..usual.clone() });
+        let more: Vec<_> = more.into_iter().filter(|word| !words(&usual).contains(word)).collect();
+        assert_eq!(more, [("device", "cuda"), ("fact blocks", "8")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert!(more.iter().all(|(name, _)| OURS_ALONE.contains(&name.as_str())));
+    }
 
     #[test]
     fn long_texts_are_cut_between_characters() {

@@ -18,5 +18,5 @@ pub mod table;
 pub mod weights;
 
 pub use export::Exports;
-pub(crate) use format::{digits, ratio_in_words, words};
+pub(crate) use format::{OURS_ALONE, counted, digits, ratio_in_words, words};
 pub use summary::{Comparison, Estimate, FinalByEstimate, Score, Summary};

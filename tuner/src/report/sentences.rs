@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::format::{digits, ratio_in_words, words};
+use super::format::{OURS_ALONE, digits, ratio_in_words, words};
 use super::importance::Importance;
 use super::summary::{
     Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, by_kind, in_spite_of_pairs,
@@ -16,15 +16,13 @@ use crate::record::{Objective, Row};
 /// What is said of the leader of a search that no whole run has followed.
 pub(super) const NOT_VERIFIED: &str = "not verified, as no whole run has passed";
 
-/// The words of the best candidate that its engine obeys: split, weights, huge pages and kernels are our engine's. Without
-/// a split or weights there is nothing to say of them.
+/// The words of the best candidate that its engine obeys. Without a split or weights there is nothing to say of them.
 pub(super) fn words_of(summary: &Summary, candidate: &Candidate) -> Vec<(String, String)> {
     let ours = summary.session.engine == Session::OURS;
     let words = words(candidate).into_iter();
     let said = |(name, value): &(String, String)| match (name.as_str(), value.as_str()) {
         ("split", "0") | ("weights", "equal") => false,
-        ("split" | "weights" | "huge pages" | "kernels", _) => ours,
-        _ => true,
+        (name, _) => ours || !OURS_ALONE.contains(&name),
     };
     words.filter(said).collect()
 }

@@ -25,6 +25,7 @@ use crate::commands::space::{limits, of_limits};
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::RunFolder;
+use crate::report::counted;
 use crate::search::budget::Budget;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
@@ -303,19 +304,4 @@ fn write_script(
         quoted([path]).concat()
     )?;
     Ok(exit::DONE)
-}
-
-/// So many of `what`, a word in the singular.
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_is_no_plural() {
-        assert_eq!([1, 2].map(|count| counted(count, "rank")), ["1 rank", "2 ranks"]);
-    }
 }
