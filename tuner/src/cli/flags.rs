@@ -75,6 +75,8 @@ fn table() -> String {
     let mut text = String::from(
         "# Flags of a session\n\nWhich flags of `hpl-tune` are accepted with our engine, with another one, on a resume and in a report. Obeyed: the\nparser and \
          the engine accept the flag. Refused: the program ends with exit code 2. A resumed session keeps the flags that it was started with.\n\n\
+         `--engine cuda` and `--engine hip` are other engines here, and refuse `--launcher` and a `--threads` above 1. `--engine hpl` is our engine, but any\n\
+         `--engine` excludes `--spares`, `--groups`, `--local`, `--simulate`, `--weights` and `--engine-params`.\n\n\
          | flag | changes | our engine | another engine | `--resume DIR` | `report DIR` |\n|---|---|---|---|---|---|\n",
     );
     for (flag, value, changes) in FLAGS {
