@@ -76,7 +76,7 @@ fn wrong_results_end_with_3_and_bad_files_with_2() {
     let hidden = compare(&good, &other, &[]);
     assert_eq!(hidden.status.code(), Some(3));
     assert!(
-        out(&hidden).contains("B: the residual of 1 runs of the other side's configuration FAILED"),
+        out(&hidden).contains("B: the residual of 1 run of the other side's configuration FAILED"),
         "{}",
         out(&hidden)
     );

@@ -80,17 +80,18 @@ struct Running {
 impl NodeAgents {
     /// Starts them, and waits until every node has said what it has, some seconds at most.
     pub fn start(command: AgentCommand) -> Self {
-        let power = Self { command, states: Arc::default(), launched: Mutex::default() };
-        power.keep_running();
+        let agents = Self { command, states: Arc::default(), launched: Mutex::default() };
+        agents.keep_running();
         let begun = Instant::now();
-        while begun.elapsed() < FIRST_WORDS && !power.command.nodes.iter().all(|node| power.states().of(node).is_some())
+        while begun.elapsed() < FIRST_WORDS
+            && !agents.command.nodes.iter().all(|node| agents.states().of(node).is_some())
         {
-            if !power.keep_running() {
+            if !agents.keep_running() {
                 break;
             }
             std::thread::sleep(LOOK);
         }
-        power
+        agents
     }
 
     /// The nodes.

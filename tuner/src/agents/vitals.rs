@@ -118,7 +118,7 @@ impl NodeVitals {
     }
 }
 
-/// What a node may lack.
+/// Why a node stood apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// Its clock is low.

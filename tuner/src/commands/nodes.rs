@@ -7,10 +7,10 @@ use objectives::launcher::MpiJob;
 use space::{Candidate, EngineParams, HplParams};
 
 use crate::cli::nodes::NodesArgs;
-use crate::cluster::acceptance::{self, Acceptance};
+use crate::cluster::acceptance::{self, Acceptance, SURVEY_NB};
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::nodes::{Reached, Used, found, reached};
-use crate::cluster::launched::survey::{SURVEY_NB, order, surveyed};
+use crate::cluster::launched::survey::{order, surveyed};
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::search::progress::say;

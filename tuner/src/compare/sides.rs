@@ -13,7 +13,7 @@ use super::source::Source;
 /// Why nothing compares.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSides {
-    /// All runs of a side have a check, and failed it.
+    /// No run of a side has passed, and some have failed their check.
     #[error("{}: no run in it has passed, the residual of {wrong} failed", path.display())]
     Wrong {
         /// The side.

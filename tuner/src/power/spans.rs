@@ -3,10 +3,7 @@
 use objectives::Measurement;
 use objectives::real::GuardRecord;
 
-use super::stamps::{TimeSpan, of_result, printed};
-
-/// How far the stamps of a run may lie outside of its job, in seconds: HPL prints whole ones.
-const WHOLE_SECONDS: f64 = 1.0;
+use super::stamps::{TimeSpan, WHOLE_SECONDS, of_result, printed};
 
 /// Time zones differ by whole quarters of an hour.
 const ZONE_S: f64 = 900.0;

@@ -10,7 +10,7 @@ use space::RunResult;
 use objectives::real::GuardRecord;
 
 /// How far the stamps of a run may lie outside of its job, in seconds: HPL prints whole ones.
-const WHOLE_SECONDS: f64 = 1.0;
+pub(super) const WHOLE_SECONDS: f64 = 1.0;
 
 /// A span of time; ends are in UTC, RFC 3339.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

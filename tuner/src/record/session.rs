@@ -250,6 +250,9 @@ impl Session {
     }
 
     /// Write to `path`, replacing what is there in one step.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] with the path; what was there stays then.
     pub fn save(&self, path: &Path) -> Result<(), RecordError> {
         let text = self.to_toml().map_err(|e| RecordError::damaged(path, e))?;
         replace_file(path, text.as_bytes())

@@ -1,7 +1,6 @@
 //! The files that repeat the best run: HPL.dat, engine-params.toml, run.sh, and what the final run printed.
 
 use std::fs::Permissions;
-use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use space::{Candidate, NodeSettings};
 
 use super::digits;
 use crate::error::RecordError;
-use crate::record::folder::{RunFolder, replace_file};
+use crate::record::folder::{RunFolder, remove_file, replace_file};
 
 /// The texts of the exported files.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +76,9 @@ impl Exports {
     }
 
     /// Write the files into the run folder; an HPL.out of another run is removed.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] with the file.
     pub fn write(&self, folder: &RunFolder) -> Result<(), RecordError> {
         replace_file(&folder.hpl_dat(), self.hpl_dat.as_bytes())?;
         if let Some(text) = &self.engine_params {
@@ -90,19 +92,12 @@ impl Exports {
         }
         match &self.hpl_out {
             Some(bytes) => replace_file(&folder.hpl_out(), bytes),
-            None => remove(&folder.hpl_out()),
+            None => remove_file(&folder.hpl_out()),
         }
     }
 }
 
 /// Removes a file that is not of what is exported, where it is there.
-fn remove(path: &Path) -> Result<(), RecordError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(RecordError::write(path)(error)),
-        _ => Ok(()),
-    }
-}
-
 /// A script that works from any folder, and with the `hpl-tune` of the path where the original is gone.
 fn run_sh(candidate: &Candidate, (rate_gflops, how): (f64, &str), program: &Path) -> Result<String, ExportError> {
     Ok(format!(

@@ -14,6 +14,8 @@ use space::{Share, Unequal};
 
 pub(crate) use page::page;
 
+/// NB of the HPL runs of a survey of nodes.
+pub(crate) const SURVEY_NB: usize = 128;
 /// Version of `nodes.json`.
 const SCHEMA: u32 = 1;
 /// A node with less than this part of the typical memory bounds N for all.
@@ -305,7 +307,7 @@ fn bound<'a>(nodes: impl Iterator<Item = &'a NodeFound> + Clone) -> Bound {
     let slowest = nodes.clone().map(|node| node.hpl_gflops).fold(f64::INFINITY, f64::min);
     let memory_bytes = nodes.map(|node| node.memory_bytes).min().unwrap_or(0).saturating_mul(count as u64);
     let (p, q) = squarest(count);
-    Bound { nodes: count, rate_gflops: count as f64 * slowest, n: largest_n(memory_bytes, p, q, 128, 1) }
+    Bound { nodes: count, rate_gflops: count as f64 * slowest, n: largest_n(memory_bytes, p, q, SURVEY_NB, 1) }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use objectives::predict::Predictor;
 use space::machine::{Layer, Machine};
 use space::{Candidate, EngineParams, HplParams, KernelChoice, Unequal};
 
-use super::survey::{SURVEY_NB, order, surveyed};
-use crate::cluster::acceptance::{Acceptance, page};
+use super::survey::{order, surveyed};
+use crate::cluster::acceptance::{Acceptance, SURVEY_NB, page};
 use crate::record::folder::replace_file;
 use crate::record::store::Store;
 use crate::search::budget::Budget;

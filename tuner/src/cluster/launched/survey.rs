@@ -12,11 +12,10 @@ use space::domain::largest_n;
 use space::machine::Node;
 
 use super::said;
+use crate::cluster::acceptance::SURVEY_NB;
 use crate::exit::bad_input;
 use crate::record::folder::replace_file;
 
-/// NB of the HPL runs of a survey of nodes.
-pub(crate) const SURVEY_NB: usize = 128;
 /// Part of a node's memory that they may take.
 const SHARE: u64 = 2;
 

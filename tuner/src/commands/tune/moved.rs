@@ -12,10 +12,9 @@ use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
 use crate::cluster::launched::lost::silent;
 use crate::cluster::launched::nodes::{self, Reached, Used};
-use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::record::Finished;
-use crate::record::folder::{Lock, RunFolder, replace_file};
+use crate::record::folder::{Lock, RunFolder, remove_file, replace_file};
 use crate::record::session::Session;
 use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::progress::say;
@@ -106,7 +105,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
     ));
     if folder.calibrated_node().exists() {
         for measured in [folder.calibrated_node(), folder.machine_toml()] {
-            remove(&measured)?;
+            remove_file(&measured)?;
         }
     }
     *session = Session { host: hpl::machine::host::facts().hostname, ..other };
@@ -169,7 +168,7 @@ pub(super) fn without(
     let path = folder.machine_toml();
     if folder.calibrated_node().exists() {
         // The calibration of this node holds, the survey of all does not.
-        remove(&path)?;
+        remove_file(&path)?;
     } else {
         let (machine, _) = read_machine(&path)?;
         let machine = Machine { nodes: other.nodes.clone(), ..machine };
@@ -194,13 +193,6 @@ fn on_nodes(session: &Session, now: Reached) -> Session {
 /// As many of `ranks` on each of `now` nodes as there are on each of `before`.
 fn ranks_on(ranks: usize, before: usize, now: usize) -> usize {
     (ranks.saturating_mul(now) / before.max(1)).max(1)
-}
-
-fn remove(path: &Path) -> Result<(), RecordError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(RecordError::write(path)(error)),
-        _ => Ok(()),
-    }
 }
 
 fn all_cores(nodes: &[Node]) -> usize {

@@ -348,6 +348,17 @@ impl RunFolder {
     }
 }
 
+/// Removes the file at `path`, where there is one.
+///
+/// # Errors
+/// [`RecordError::Write`] with the path.
+pub fn remove_file(path: &Path) -> Result<(), RecordError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RecordError::write(path)(error)),
+        _ => Ok(()),
+    }
+}
+
 /// Replaces the file at `path` in one step, as [`write_atomically`].
 ///
 /// # Errors

@@ -92,6 +92,9 @@ pub enum BadLine {
 
 impl Journal {
     /// Open the journal at `path`, create it if there is none, and cut off a torn last line.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] or [`RecordError::Read`] with the path.
     pub fn open(path: &Path) -> Result<(Self, Contents), RecordError> {
         let write_error = |cause| RecordError::Write { path: path.to_path_buf(), cause };
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(write_error)?;
@@ -115,7 +118,8 @@ impl Journal {
 
     /// Append one finished trial; it is on the disk when this returns.
     ///
-    /// On an error (a full disk, say) the journal is as it was before the call, and may be appended to again.
+    /// # Errors
+    /// [`RecordError::Write`], as on a full disk; the journal is as it was before the call then, and may be appended to again.
     pub fn append(&mut self, row: &Row) -> Result<(), RecordError> {
         self.write(row)
     }

@@ -144,6 +144,9 @@ impl ParquetRow for PhaseTime {
 }
 
 /// Write `rows` to the Parquet file at `path`, replacing what is there in one step.
+///
+/// # Errors
+/// [`RecordError::Write`] with the path; what was there stays then.
 pub fn write<T: ParquetRow>(path: &Path, rows: &[T]) -> Result<(), RecordError> {
     let bytes = encode(rows).map_err(|e| RecordError::write(path)(std::io::Error::other(e.to_string())))?;
     replace_file(path, &bytes)

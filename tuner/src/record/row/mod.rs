@@ -37,7 +37,7 @@ pub struct Row {
     pub repeat_of: Option<u64>,
     /// The trial measured just before, or first in the same round, to compare this one with under the same conditions.
     pub paired_with: Option<u64>,
-    /// What chose the candidate: a strategy's name, [`Identity::BASELINE`] or [`Identity::FINAL`].
+    /// What chose the candidate: a strategy's name, or one of the words of [`Identity`].
     pub strategy: String,
     /// Why, in one clause.
     pub why: String,

@@ -208,6 +208,9 @@ impl Summary {
     }
 
     /// The report for programs: this value as JSON, one line feed at its end.
+    ///
+    /// # Errors
+    /// None that the fields of a summary can have.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         if self.session.engine == Session::OURS {
             return serde_json::to_string_pretty(self).map(|text| text + "\n");

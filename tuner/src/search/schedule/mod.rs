@@ -2,7 +2,7 @@
 //!
 //! The baseline and the expert's configuration; for an engine that no model was made for a design; then the strategy has the time: it
 //! proposes a new point or runs one again, whichever is expected to raise the rate of the final answer more per second. Last come the
-//! final verified run and rounds of baseline, expert and best (`schedule/after.rs`), which say what the choice gains and can take it
+//! final verified run and rounds of baseline, expert and best (`schedule/after`), which say what the choice gains and can take it
 //! back. Where whole runs at the target N take long, all but the last are windows, and the leaders get a whole run each before it, if
 //! that fits. Nothing but the record and the clock decide, so a resumed session goes on where it stopped.
 
@@ -108,7 +108,7 @@ pub struct View<'a, R = Row> {
     pub cost: &'a CostEstimate<'a>,
     /// How far the search has found its best to be ahead of the baseline, once it is chosen.
     pub lead_of_search: Option<Lead>,
-    /// Seconds of the budget left for trials, the final run's reserve excluded.
+    /// Seconds of the budget left for what is asked: all of it in [`due`](Self::due), which takes off what the final run needs.
     pub left_s: f64,
     /// Seconds of the whole budget.
     pub total_s: f64,

@@ -23,7 +23,7 @@ pub struct Ctx<'a> {
     pub budget_total_s: f64,
     /// Trials that measure two points in turn; `None` where no two can be.
     pub pairs: Option<PairTrials<'a>>,
-    /// Number that the proposed trial will have.
+    /// Chooses the random numbers of the proposal: another one for each proposal of a search.
     pub trial: u64,
     /// Seed of the session.
     pub seed: u64,

@@ -29,8 +29,8 @@ pub(crate) fn next(ctx: &Ctx<'_>, usual: &Point) -> Option<Point> {
     // A run may take longer than is predicted: other engines may repeat it, or do more in a call.
     let walls: Vec<f64> = ctx.history.trials.iter().map(|trial| trial.wall_s).collect();
     let run_s = mean(&walls).max(ctx.prior.cost_s(usual));
-    let runs = SHARE * ctx.budget_total_s / run_s;
-    if ctx.trial as f64 >= runs || runs.is_nan() {
+    let most_runs = SHARE * ctx.budget_total_s / run_s;
+    if ctx.trial as f64 >= most_runs || most_runs.is_nan() {
         return None;
     }
     let tried: HashSet<&Point> = ctx.history.trials.iter().map(|trial| &trial.point).collect();
