@@ -7,7 +7,7 @@ use space::NodeSettings;
 
 /// Power of an idle node by that of one that solves: about that at CLAIX-2018 (RWTH, Green500).
 const ALWAYS: f64 = 0.47;
-/// The same of a processor package.
+/// Power of an idle processor package by that of one that computes: an assumption.
 const ALWAYS_OF_PACKAGE: f64 = 0.2;
 /// Voltage falls with the clock, so that the other part falls faster than it: the clock to the third at most.
 const EXPONENT: f64 = 2.5;

@@ -84,7 +84,8 @@ pub(crate) fn canonical_hpl(hpl: &HplParams, threads: usize, profile: EngineProf
     if hpl.p == 1 || hpl.q == 1 {
         hpl.pmap = usual.pmap;
     }
-    // A panel that is sent to at most one other process column is sent the same way by every variant.
+    // A panel that is sent to at most one other process column is sent as one message by every variant but Netlib's long, which
+    // exchanges its halves there: more messages for the same words, and not searched apart.
     if hpl.q <= 2 {
         hpl.bcast = usual.bcast;
     }

@@ -72,6 +72,8 @@ pub(super) struct Messages {
     row: [f64; 2],
     /// Row exchange over the column.
     column: [f64; 2],
+    /// How often a row exchange sends each word.
+    exchanged: f64,
 }
 
 impl Messages {
@@ -80,7 +82,7 @@ impl Messages {
         let grid = Problem::new(key.n, key.nb, key.p, key.q);
         let ranks = key.p * key.q;
         let spanning = layers.iter().position(|layer| layer.ranks >= ranks).unwrap_or(layers.len().saturating_sub(1));
-        let mut messages = Self { log_p: grid.log_p(), p: grid.p, ..Self::default() };
+        let mut messages = Self { log_p: grid.log_p(), p: grid.p, exchanged: coefficient, ..Self::default() };
         for (index, layer) in layers.iter().enumerate().take(spanning + 1) {
             let joined = if index == spanning { ranks } else { layer.ranks };
             // Within a process no message is sent.
@@ -96,7 +98,7 @@ impl Messages {
             };
             if key.p > 1 {
                 add(|m| &mut m.pivot, rows, rows);
-                add(|m| &mut m.column, columns, coefficient * columns * columns);
+                add(|m| &mut m.column, columns, columns * columns);
             }
             if key.q > 1 {
                 add(|m| &mut m.row, rows, rows * rows);
@@ -117,7 +119,7 @@ impl Messages {
 
     /// Exchange of `jb` rows over `nq` local columns.
     fn exchange_s(&self, jb: f64, nq: f64) -> f64 {
-        self.column[0] * (self.log_p + self.p - 1.0) + self.column[1] * jb * nq
+        self.column[0] * (self.log_p + self.p - 1.0) + self.exchanged * self.column[1] * jb * nq
     }
 }
 
@@ -212,7 +214,7 @@ impl<'a> CandidateSteps<'a> {
         terms
     }
 
-    /// T_backs of \[HPL\]: half of the matrix read once over all ranks, and x in NB pieces around the ring.
+    /// T_backs of \[HPL\]: half of the matrix read once over all ranks, and x in N/NB pieces of NB words around the ring.
     fn trsv_s(&self, messages: &Messages, memory_s_per_word: f64, steps: f64) -> f64 {
         let (n, ranks) = (self.key.n as f64, (self.key.p * self.key.q) as f64);
         let [alpha_s, beta_s] = [0, 1].map(|index: usize| messages.row[index].max(messages.column[index]));

@@ -26,7 +26,7 @@ use crate::{Exit, Failure, Observation};
 const HPL_DAT: &str = "HPL.dat";
 const ENGINE_PARAMS: &str = "engine-params.toml";
 
-/// The same of a reference.
+/// Input files of the reference of a pair.
 const REFERENCE_DAT: &str = "reference-HPL.dat";
 const REFERENCE_PARAMS: &str = "reference-engine-params.toml";
 

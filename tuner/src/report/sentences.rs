@@ -1,5 +1,6 @@
 //! What the summary says, a sentence each, for the table and the page.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use objectives::real::Extent;
@@ -8,7 +9,8 @@ use space::Candidate;
 use super::format::{OURS_ALONE, digits, ratio_in_words, words};
 use super::importance::Importance;
 use super::summary::{
-    Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, by_kind, in_spite_of_pairs,
+    Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, by_kind, direction,
+    in_spite_of_pairs,
 };
 use crate::record::session::Session;
 use crate::record::{Objective, Row};
@@ -113,10 +115,10 @@ pub(crate) fn final_by_estimate(beside: &FinalByEstimate) -> String {
 /// Drift, steal, clocks, heat of GPUs and nodes in one clause; `None` where nothing is known of them.
 pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
     let drift = summary.drift.as_ref().map(|drift| {
-        let verdict = match drift.interval {
-            Some([_, high]) if high < 0.99 => ": the machine slowed down, look for heat or other work",
-            Some([low, _]) if low > 1.01 => ": the machine became faster, look for other work at the start",
-            _ => "",
+        let verdict = match direction(drift) {
+            Some(Ordering::Less) => ": the machine slowed down, look for heat or other work",
+            Some(_) => ": the machine became faster, look for other work at the start",
+            None => "",
         };
         format!("speed of later ÷ earlier runs of the same candidates: {}{verdict}", ratio_in_words(drift))
     });

@@ -48,6 +48,9 @@ impl Distribution {
     }
 
     /// Blocks dealt to the processes in turn, starting with process 0.
+    ///
+    /// # Panics
+    /// When `nb` or `procs` is 0.
     pub fn block_cyclic(len: usize, nb: usize, procs: usize) -> Self {
         assert!(nb > 0 && procs > 0, "blocks and processes must exist");
         Self::new(len, nb, procs, (0..procs).cycle().take(len.div_ceil(nb)).collect())
@@ -89,6 +92,9 @@ impl Distribution {
     }
 
     /// Global indices of block `block`.
+    ///
+    /// # Panics
+    /// When there is no such block.
     pub fn block(&self, block: usize) -> Range<usize> {
         assert!(block < self.blocks());
         block * self.nb..self.len.min((block + 1) * self.nb)
@@ -106,6 +112,9 @@ impl Distribution {
     }
 
     /// Process that owns global index `global`.
+    ///
+    /// # Panics
+    /// When `global` is not below the length.
     pub fn owner(&self, global: usize) -> usize {
         assert!(global < self.len);
         self.owners[global / self.nb]
@@ -117,6 +126,9 @@ impl Distribution {
     }
 
     /// Local index of global index `global` on its owner.
+    ///
+    /// # Panics
+    /// When `global` is not below the length.
     pub fn local(&self, global: usize) -> usize {
         assert!(global < self.len);
         self.slots[global / self.nb] * self.nb + global % self.nb
@@ -153,6 +165,9 @@ impl Distribution {
     }
 
     /// The local indices `local` of process `proc` as block runs, ascending; adjacent blocks are merged into one run.
+    ///
+    /// # Panics
+    /// When `local` ends beyond what the process owns.
     pub fn block_runs(&self, proc: usize, local: Range<usize>) -> Vec<BlockRun> {
         assert!(local.end <= self.local_len(proc));
         let mut runs: Vec<BlockRun> = Vec::new();
@@ -181,6 +196,9 @@ pub struct Layout {
 
 impl Layout {
     /// HPL's block-cyclic distribution in blocks of `nb`.
+    ///
+    /// # Panics
+    /// When `nb`, `p` or `q` is 0.
     pub fn block_cyclic(n: usize, nb: usize, p: usize, q: usize) -> Self {
         Self { rows: Distribution::block_cyclic(n, nb, p), cols: Distribution::block_cyclic(n + 1, nb, q) }
     }

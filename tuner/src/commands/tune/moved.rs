@@ -50,7 +50,9 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
     let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
     let job = job.filter(|_| before > 0 && !session.is_simulated());
     // Its nodes were those of its job, not such as the user's launcher reaches.
-    let was_in_job = mpi.launcher.starts_with("srun") && !session.command.contains("--launcher");
+    let given = |word: &String| word == "--launcher" || word.starts_with("--launcher=");
+    let words = shlex::split(&session.command).unwrap_or_default();
+    let was_in_job = mpi.launcher.starts_with("srun") && !words.iter().any(given);
     if was_in_job && job.as_ref().is_some_and(|job| job.manager.is_empty()) {
         let root = quoted([folder.root()]).concat();
         return Err(bad_input(format!(

@@ -28,6 +28,7 @@ mod some_nodes;
 
 pub use claims::{Comparison, Higher, TakenBack};
 pub(crate) use claims::{Leads, in_spite_of_pairs};
+pub(crate) use drift::direction;
 pub use final_run::FinalByEstimate;
 pub use nodes_apart::NodesApart;
 pub(crate) use over::is_over;
