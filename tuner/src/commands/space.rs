@@ -26,7 +26,11 @@ const JSON_SCHEMA: u32 = 1;
 struct SpaceReport<'a> {
     schema_version: u32,
     n: usize,
+    /// Cores, or accelerators where the ranks are on these.
     cores: usize,
+    /// The same in words.
+    #[serde(skip)]
+    places: String,
     candidates: usize,
     /// Candidates without the user's limits; `None` where they are too many to be searched.
     candidates_unlimited: Option<usize>,
@@ -98,6 +102,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
         schema_version: JSON_SCHEMA,
         n: spec.n,
         cores: spec.cores,
+        places: room.places_in_words(),
         candidates: domain.points().len(),
         candidates_unlimited: unlimited,
         dimensions: domain.dims().iter().map(|dim| DimEntry::new(dim, &limits, engine.source())).collect(),
@@ -146,8 +151,8 @@ fn text(report: &SpaceReport<'_>) -> String {
         None => format!(" of more than {TOO_MANY_POINTS} without --space"),
     };
     let mut text = format!(
-        "N = {} on {} cores: {} candidates{unlimited}, all valid and all different\n",
-        report.n, report.cores, report.candidates
+        "N = {} on {}: {} candidates{unlimited}, all valid and all different\n",
+        report.n, report.places, report.candidates
     );
     for entry in &report.dimensions {
         let labels: Vec<&str> = entry.dim.levels.iter().map(|level| level.label.as_str()).collect();
@@ -167,11 +172,18 @@ mod tests {
     fn what_is_left_is_said_beside_all_candidates() {
         let first_line = |candidates_unlimited| {
             let (schema_version, dimensions) = (JSON_SCHEMA, Vec::new());
-            let report =
-                SpaceReport { schema_version, n: 100, cores: 1, candidates: 8, candidates_unlimited, dimensions };
+            let report = SpaceReport {
+                schema_version,
+                n: 100,
+                cores: 1,
+                places: "1 core".into(),
+                candidates: 8,
+                candidates_unlimited,
+                dimensions,
+            };
             text(&report)
         };
-        let all = "N = 100 on 1 cores: 8 candidates, all valid and all different\n";
+        let all = "N = 100 on 1 core: 8 candidates, all valid and all different\n";
         assert_eq!(first_line(Some(8)), all);
         assert_eq!(first_line(Some(9)), all.replace(" candidates", " candidates of 9 without --space"));
         assert_eq!(first_line(None), all.replace(" candidates", " candidates of more than 2000000 without --space"));

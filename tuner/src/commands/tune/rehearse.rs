@@ -29,6 +29,7 @@ use crate::report::counted;
 use crate::search::budget::Budget;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
+use crate::session::engine::programs::set_up;
 use crate::session::gpus;
 use crate::session::input::read_machine;
 use crate::session::power;
@@ -288,6 +289,14 @@ fn write_script(
         writeln!(
             out,
             "# it asks for no accelerators, whose number is not known here: add them to it, as by #SBATCH --gpus=1"
+        )?;
+    }
+    let starts_ranks = matches!(engine, Engine::Ours) && request.nodes.is_some_and(|nodes| nodes > 1);
+    if starts_ranks && args.program.is_none() && !set_up(program).is_file() {
+        writeln!(
+            out,
+            "# hpl-tune mpi-setup has made no xhpl here: run it before the script, unless an xhpl beside hpl-tune or on the search path \
+             is built for the MPI library of the nodes"
         )?;
     }
     let nodes = request.nodes.map(|nodes| counted(nodes, "node"));

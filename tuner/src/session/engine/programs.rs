@@ -53,10 +53,14 @@ pub(crate) fn found(program: &Path) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
+/// Where `mpi-setup` puts our `xhpl`.
+pub(crate) fn set_up(program: &Path) -> PathBuf {
+    program.with_file_name(MPI_FOLDER).join("xhpl")
+}
+
 /// Our `xhpl` that `mpi-setup` has put into the folder of this program, or one that lies there, else the one on the search path.
 pub(crate) fn xhpl_beside(program: &Path) -> PathBuf {
-    let set_up = program.with_file_name(MPI_FOLDER).join("xhpl");
-    let mut known = [set_up, program.with_file_name("xhpl")].into_iter();
+    let mut known = [set_up(program), program.with_file_name("xhpl")].into_iter();
     known.find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("xhpl"))
 }
 

@@ -177,6 +177,12 @@ impl Room {
         }
     }
 
+    /// Its places in words, as `4 accelerators`.
+    pub fn places_in_words(&self) -> String {
+        let one = self.of.trim_end_matches('s');
+        format!("{} {}", self.places, if self.places == 1 { one } else { self.of })
+    }
+
     /// Refuses ranks and threads that are more than there is place for.
     ///
     /// # Errors
