@@ -186,7 +186,7 @@ fn descriptions_of_machines_that_nobody_has_are_named() {
     node("count = 9408\ncores = 64\naccelerators = 8\n");
     let output = tune(["space", "--engine", "nvidia", "--machine", file]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(out(&output).contains("on 75264 cores"), "{}", out(&output));
+    assert!(out(&output).contains("on 75264 accelerators"), "{}", out(&output));
 }
 
 #[test]
