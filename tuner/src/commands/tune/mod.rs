@@ -103,17 +103,11 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
             Err(error) => break Err(error),
         };
         // Its rows are sorted anew: those before belong to other nodes.
-        let anew = Engine::of(&session, &folder).and_then(|engine| {
-            let (store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
-            Ok((engine, store, repairs))
-        });
-        match anew {
-            Ok((on_fewer, opened, repairs)) => {
-                say_repairs(&repairs, &progress);
-                (engine, store) = (on_fewer, opened.with_table_by_child());
-            }
-            Err(error) => break Err(error.into()),
-        }
+        drop(store);
+        engine = Engine::of(&session, &folder)?;
+        let (opened, repairs) = Store::open(folder, session, &engine.runs(&program))?;
+        say_repairs(&repairs, &progress);
+        store = opened.with_table_by_child();
     };
     let ended = match ended {
         Err(error) if store.is_empty() => {
