@@ -88,8 +88,8 @@ impl Running {
         }
     }
 
-    /// Ends the run with all its processes and returns its outcome: it may have ended at the last moment. Takes a second or so; where
-    /// a process hangs in the kernel, the grace of its launcher, [`KILL_WAIT`](super::processes::KILL_WAIT) and [`GUARD_END`]. `None` where its guard did not answer. [`RealRuns::adopt`] finds the same.
+    /// Ends the run with all its processes and returns its outcome: it may have ended at the last moment. Takes a second or so, up to
+    /// half a minute where a process hangs in the kernel. `None` where its guard did not answer. [`RealRuns::adopt`] finds the same.
     pub fn cancel(mut self) -> Option<Result<Observation, Failure>> {
         self.end()
     }
