@@ -18,7 +18,7 @@ use tuner::pack::site::Site;
 
 use super::utf8;
 
-/// Runs of an HPL.dat of which the list is made, so that the others take no time.
+/// Runs of an HPL.dat of which the list is made, and about as many points of a profile's space, so that the others take no time.
 const FEW: usize = 1000;
 
 /// HPL.dat.
@@ -105,7 +105,8 @@ pub(super) fn engine_profile(data: &[u8]) {
     let text = toml_of(&profile);
     assert_eq!(toml_of(&Profile::parse(&text).expect("what was written can be read")), text);
     let Ok(engine) = Foreign::new(profile) else { return };
-    let Ok(domain) = ForeignDomain::new(&spec(), &engine.profile().obeyed()) else { return };
+    let obeyed = engine.profile().obeyed();
+    let Ok(domain) = ForeignDomain::with_at_most(&spec(), &obeyed, &Limits::default(), FEW) else { return };
     let folder = Path::new("/run");
     let usual = domain.usual();
     assert!(!engine.command(&usual, folder).is_empty());
