@@ -1,5 +1,7 @@
 //! Sessions of our engine on the processes of MPI jobs.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -68,4 +70,21 @@ fn processes_that_are_no_job_are_refused_and_leave_no_folder() {
         assert!(err(&output).contains("--report-bindings"), "{}", err(&output));
         assert!(!folder.exists());
     }
+}
+
+/// MPICH's launcher by the name that it has where no other MPI library is: it refused Open MPI's words.
+#[test]
+#[ignore = "needs MPI: tests/run --install"]
+fn an_mpirun_of_mpich_gets_its_own_words() {
+    let root = tempfile::tempdir().unwrap();
+    let (launcher, folder) = (root.path().join("mpirun"), root.path().join("run"));
+    fs::write(&launcher, "#!/bin/sh\nexec mpirun.mpich \"$@\"\n").unwrap();
+    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = Mpi::Mpich.built("xhpl");
+    let launched = ["--launcher", launcher.to_str().unwrap(), "--program", program.to_str().unwrap(), "--ranks", "2"];
+    let fixed = ["--budget", "40s", "--n", "1000", "--blas", "builtin", "--out", folder.to_str().unwrap()];
+    let output = tune(fixed.into_iter().chain(launched));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let words = format!("{} -genvall -n 2 ", launcher.display());
+    assert!(rows(&folder).iter().all(|row| row.command.starts_with(&words)), "{}", out(&output));
 }

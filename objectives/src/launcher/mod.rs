@@ -13,7 +13,7 @@ use crate::slurm_clock::SlurmClock;
 mod places;
 
 pub use places::{FILES_OF_NODES, short};
-use places::{PlacedBy, without_places};
+use places::{PASSES_ALL, PlacedBy, without_places};
 
 /// Known launchers by name, with the words of their command. `none` starts the program alone.
 pub const LAUNCHERS: [(&str, &str); 6] = [
@@ -43,6 +43,30 @@ pub fn words(text: &str) -> Vec<String> {
         Some(words) => [text.to_owned()].into_iter().chain(split(words).into_iter().skip(1)).collect(),
         None => split(text),
     }
+}
+
+/// Whether a launcher is an `mpirun` or `mpiexec`, names that several MPI libraries give theirs, alone or with an ending as `.openmpi`.
+pub fn is_of_several_libraries(text: &str) -> bool {
+    let name = text.split_whitespace().next().and_then(|program| Path::new(program).file_name()?.to_str());
+    name.and_then(|name| name.split('.').next()).is_some_and(|name| ["mpirun", "mpiexec"].contains(&name))
+}
+
+/// The launcher `text` with the words that its MPI library understands, by what its program prints of its `version`: those of Open MPI only
+/// where it is Open MPI's, none of them where it is MPICH's, Intel MPI's or another made of Hydra. Words that the user gave stay.
+pub fn understood(text: &str, version: &str) -> String {
+    let is_of = |names: &[&str]| names.iter().any(|name| version.contains(name));
+    let (program, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    let all = words(text);
+    if is_of(&["HYDRA", "Intel(R) MPI Library"]) && PlacedBy::of(&all) == Some(PlacedBy::OpenMpi) {
+        let rest = if rest.is_empty() { "-n {np}" } else { rest };
+        return format!("{program} {PASSES_ALL} {rest}");
+    }
+    if is_of(&["Open MPI", "OpenRTE"]) && rest.is_empty() {
+        let of_open_mpi = words("mpirun")[1..].join(" ");
+        // By its own name its words are known.
+        return if all[1..].join(" ") == of_open_mpi { text.to_owned() } else { format!("{program} {of_open_mpi}") };
+    }
+    text.to_owned()
 }
 
 /// Whether these are the words of Slurm's `srun`.
@@ -329,5 +353,36 @@ mod tests {
         assert_eq!(words("mpirun.mpich").join(" "), "mpirun.mpich -n {np}");
         assert_eq!(words("/opt/mpich/bin/mpiexec.hydra")[1..], ["-n", "{np}"]);
         assert_eq!(words("my-launcher"), ["my-launcher"]);
+    }
+
+    /// `--launcher mpirun` gave Open MPI's words to MPICH's and Intel MPI's mpirun, which refuse them.
+    #[test]
+    fn a_launcher_gets_the_words_of_its_library() {
+        let (hydra, open_mpi) = ("HYDRA build details:\n    Version: 4.0.2\n", "mpirun (Open MPI) 4.1.4\n");
+        let intel = "Intel(R) MPI Library for Linux* OS, Version 2021.12 Build 20240213\n";
+        for of_hydra in [hydra, intel] {
+            assert_eq!(understood("mpirun", of_hydra), "mpirun -genvall -n {np}");
+            assert_eq!(
+                understood("/opt/bin/mpirun -np {np} -ppn 4", of_hydra),
+                "/opt/bin/mpirun -genvall -np {np} -ppn 4"
+            );
+            for same in ["mpiexec", "mpirun.mpich", "mpirun -genvall -n {np}", "mpirun -f /hosts -n {np}"] {
+                assert_eq!(understood(same, of_hydra), same);
+            }
+        }
+        let candidate = Candidate { hpl: HplParams::baseline(1000, 2, 3), engine: EngineParams::default() };
+        let job = MpiJob::new(&understood("mpirun", hydra), "xhpl".into());
+        let command = job.on(&["n2".to_owned(), "n3".to_owned()]).command(&candidate);
+        let command: Vec<&str> = command.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(command.join(" "), "mpirun -genvall -n 6 -host n2:3,n3:3 xhpl");
+
+        let by_slots = "-np {np} --map-by slot:PE={threads} --bind-to core";
+        assert_eq!(understood("mpiexec", "mpiexec (OpenRTE) 4.1.4\n"), format!("mpiexec {by_slots}"));
+        for same in ["mpirun", "mpirun.openmpi", "mpiexec -n {np}"] {
+            assert_eq!(understood(same, open_mpi), same);
+        }
+        assert_eq!(understood("mpirun", ""), "mpirun", "what says nothing of itself is as it was");
+        assert!(is_of_several_libraries("/opt/bin/mpiexec.hydra -n {np}") && !is_of_several_libraries("srun"));
+        assert!(!is_of_several_libraries("mpirun_of_ours -n {np}"), "what it would do with --version is not known");
     }
 }

@@ -34,7 +34,10 @@ const PLACES: [&str; 18] = [
 ];
 
 /// Flags of MPICH's launchers, and of those that are made of them, as Intel MPI's: Open MPI has none of these.
-const OF_MPICH: [&str; 3] = ["-f", "-hosts", "-perhost"];
+const OF_MPICH: [&str; 4] = ["-f", "-hosts", "-perhost", PASSES_ALL];
+
+/// Passes the environment to the ranks, as MPICH's launchers do anyway: so a launcher whose name is that of Open MPI's is known as one of these.
+pub(super) const PASSES_ALL: &str = "-genvall";
 
 /// The words of a launcher without [`PLACES`].
 pub(super) fn without_places(words: Vec<String>) -> Vec<String> {

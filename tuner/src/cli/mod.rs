@@ -48,7 +48,7 @@ use self::watch::WatchArgs;
 use self::weights::WeightsArgs;
 use crate::record::GroupSizes;
 use crate::search::strategy::NAMES;
-use crate::session::engine::programs::launcher_from_any_folder;
+use crate::session::engine::programs::launcher_here;
 use crate::session::settings::Vary;
 
 /// What `--version` says.
@@ -177,7 +177,7 @@ pub struct TuneArgs {
     pub program: Option<PathBuf>,
     /// Run the ranks as MPI processes, started by mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and
     /// {threads}. The program is our xhpl, or the other HPL of --engine
-    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_from_any_folder, conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_here, conflicts_with = "resume")]
     pub launcher: Option<String>,
     /// Keep the last K nodes of the job, or of --nodes, to replace a node that answers no more; without them the session goes on with
     /// the nodes that are left

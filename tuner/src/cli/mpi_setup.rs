@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::session::engine::programs::launcher_from_any_folder;
+use crate::session::engine::programs::launcher_here;
 
 /// Build an xhpl for the MPI library of this machine, with its mpicc; neither Rust nor libclang is needed.
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub struct MpiSetupArgs {
     pub mpicc: PathBuf,
     /// Launcher: srun, mpirun, or a launch command with {np} and {threads}; by default the first that works in the job, else the
     /// mpirun of --mpicc
-    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_from_any_folder, conflicts_with = "no_check")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_here, conflicts_with = "no_check")]
     pub launcher: Option<String>,
     /// Folder for xhpl and its library, which all nodes see; by default mpi in the folder of this program, where sessions look first
     #[arg(long, value_name = "DIR")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::session::engine::programs::launcher_from_any_folder;
+use crate::session::engine::programs::launcher_here;
 
 /// Run HPL on every node of the job at the same time; name slow nodes and nodes with less memory or fewer cores.
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub struct NodesArgs {
     #[arg(long, value_name = "XHPL")]
     pub program: Option<PathBuf>,
     /// Launcher: srun, mpirun, or a launch command with {np} and {threads}; by default the first that works in the job
-    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_from_any_folder)]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_here)]
     pub launcher: Option<String>,
     /// Number of nodes on which --launcher starts processes, outside of a job
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "launcher")]

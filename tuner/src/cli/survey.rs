@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::session::engine::programs::launcher_from_any_folder;
+use crate::session::engine::programs::launcher_here;
 
 /// Measure the speed of each rank while all ranks compute, and the links between them.
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "XHPL", requires = "ranks")]
     pub program: Option<PathBuf>,
     /// Launcher: none, mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and {threads}
-    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_from_any_folder, default_value = "mpirun", requires = "program")]
+    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_here, default_value = "mpirun", requires = "program")]
     pub launcher: String,
     /// Time limit for the answers of the processes of --program
     #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m", requires = "program")]

@@ -152,13 +152,12 @@ impl Allocation {
 
     /// Words of launchers that can start ranks on its nodes, in the order in which they are tried.
     pub fn launchers(&self) -> Vec<String> {
-        let words = |name: &str| words(name).join(" ");
         if self.manager != "Slurm" {
-            return ["mpirun", "mpiexec"].map(words).to_vec();
+            return ["mpirun", "mpiexec"].map(str::to_owned).to_vec();
         }
-        let srun = words("srun");
+        let srun = words("srun").join(" ");
         let by = |library: &str| format!("{srun} --mpi={library}");
-        vec![srun.clone(), by("pmix"), by("pmi2"), words("mpirun")]
+        vec![srun.clone(), by("pmix"), by("pmi2"), "mpirun".to_owned()]
     }
 
     /// The budget of a session that is done before the job ends.

@@ -165,6 +165,7 @@ pub(crate) fn found(
     }
     let mut said = Vec::new();
     for launcher in allocation.launchers() {
+        let launcher = programs::launcher_here(&launcher).map_err(bad_input)?;
         let job = MpiJob::new(&launcher, program.clone());
         match reached(&job, allocation, here_cores, used) {
             Ok(found) => return Ok(found),

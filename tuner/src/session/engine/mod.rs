@@ -22,7 +22,7 @@ use space::nearest::hint;
 use space::workspace::{RunShape, Workspace};
 
 pub use self::launched::EngineCommand;
-use self::programs::{found, from_any_folder, launcher_from_any_folder, xhpl_beside};
+use self::programs::{found, from_any_folder, launcher_here, xhpl_beside};
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::record::Row;
@@ -96,7 +96,7 @@ impl Engine {
             profile.program = std::env::current_exe()?.display().to_string();
         }
         profile.program = from_any_folder(Path::new(&profile.program))?.display().to_string();
-        profile.launcher = launcher_from_any_folder(&profile.launcher)
+        profile.launcher = launcher_here(&profile.launcher)
             .map_err(|error| bad_input(format!("--engine {name}: launcher: {error}")))?;
         if let Some(first) = profile.command.first_mut().filter(|first| !first.contains('{')) {
             *first = from_any_folder(Path::new(first.as_str()))?.display().to_string();
@@ -106,7 +106,8 @@ impl Engine {
     }
 
     fn launched(launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
-        let launcher = launcher.unwrap_or("mpirun").to_owned();
+        let launcher =
+            launcher_here(launcher.unwrap_or("mpirun")).map_err(|error| bad_input(format!("--launcher: {error}")))?;
         if !says_processes(&launcher_words(&launcher)) {
             return Err(bad_input(format!(
                 "--launcher {launcher}: the command lacks {{np}}, the number of processes; leave --launcher and --program \

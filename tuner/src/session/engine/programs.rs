@@ -1,19 +1,39 @@
 //! Where programs are.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
-use objectives::launcher::FILES_OF_NODES;
+use objectives::launcher::{FILES_OF_NODES, is_of_several_libraries, understood};
+use objectives::real::answer_within;
 
 /// Folder in that of this program with the `xhpl` of `hpl-tune mpi-setup`.
 pub(crate) const MPI_FOLDER: &str = "mpi";
+
+/// Time in which a launcher says its version.
+const SAYS_VERSION: Duration = Duration::from_secs(5);
 
 /// A program, or a library, that runs in the folders of trials find: absolute, unless it is looked for by its name.
 pub(crate) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
     Ok(if program.components().count() > 1 { std::path::absolute(program)? } else { program.to_path_buf() })
 }
 
+/// A launcher as it is used: found from the folders of trials, with words that its MPI library understands.
+///
+/// # Errors
+/// As of [`launcher_from_any_folder`].
+pub(crate) fn launcher_here(text: &str) -> Result<String, String> {
+    let text = launcher_from_any_folder(text)?;
+    let program = text.split_whitespace().next().filter(|_| is_of_several_libraries(&text));
+    let version = program.and_then(|program| answer_within(Command::new(program).arg("--version"), SAYS_VERSION));
+    Ok(version.map_or_else(|| text.clone(), |version| understood(&text, &version)))
+}
+
 /// A launcher that the folders of trials find: its path and that of its file of nodes become absolute.
-pub(crate) fn launcher_from_any_folder(text: &str) -> Result<String, String> {
+///
+/// # Errors
+/// Quotes, or a folder with a space in its name, and the way out.
+fn launcher_from_any_folder(text: &str) -> Result<String, String> {
     if text.contains(['\'', '"']) {
         return Err(format!(
             "'{text}': a launcher is divided into words at its spaces, and quotes hold none together; leave them out"
