@@ -16,7 +16,7 @@ use crate::{HplParams, Looking, Pmap};
 pub use read::{OutRecord, parse};
 pub use stamp::ctime;
 pub use windows::{pair, windows};
-pub use write::{Norms, Tally, footer, header, heading, progress, read_progress, report, residual, result, skipped};
+pub use write::{Norms, Tally, finished, footer, header, heading, progress, read_progress, report, residual, result};
 
 /// Rules between the parts.
 const DOUBLE: &str = "================================================================================";

@@ -184,7 +184,7 @@ pub fn residual(scaled: f64, threshold: f64, norms: Option<&Norms>) -> String {
 
 /// What stands in the place of the check after a zero pivot in column `info` − 1. Netlib's message has a line of
 /// its source in it; this is its form without one.
-pub fn skipped(info: usize) -> String {
+fn skipped(info: usize) -> String {
     format!(
         "HPL ERROR from process # 0, in function HPL_pdtest:\n\
          >>> Error code returned by solve is {info}, skip <<<\n\
@@ -216,6 +216,35 @@ pub fn footer(tally: &Tally, threshold: f64) -> String {
     )
 }
 
+/// The lines of one finished run below the [`heading`]: its result, and the check where `threshold` asks for one, with
+/// `norms` where they are known. Its outcome is counted in `tally`. Start and end are in the local time of [`ctime`].
+pub fn finished(
+    run: &RunResult,
+    threshold: f64,
+    norms: Option<&Norms>,
+    tally: &mut Tally,
+    offset_s: impl Fn(u64) -> i64,
+) -> String {
+    let (core, before_s) = run.core_start();
+    let stamp = |after_s| ctime(core, after_s, &offset_s).unwrap_or_else(|| core.to_owned());
+    let (started, ended) = (stamp(before_s), stamp(before_s + run.time_s));
+    let line = result(&run.candidate.hpl, run.time_s, run.rate_gflops, &started, &ended);
+    match run.residual {
+        _ if threshold <= 0.0 => {
+            tally.passed += 1;
+            line
+        }
+        Some(scaled) => {
+            *(if scaled < threshold { &mut tally.passed } else { &mut tally.failed }) += 1;
+            line + &residual(scaled, threshold, norms)
+        }
+        None => {
+            tally.skipped += 1;
+            line + &skipped(run.info)
+        }
+    }
+}
+
 /// The whole output of finished runs of one HPL.dat, from their results, which do not contain norms, in the local time of
 /// [`ctime`].
 pub fn report(dat: &HplDat, results: &[RunResult], offset_s: impl Fn(u64) -> i64) -> String {
@@ -224,21 +253,7 @@ pub fn report(dat: &HplDat, results: &[RunResult], offset_s: impl Fn(u64) -> i64
         if i == 0 || dat.threshold > 0.0 {
             out += &heading();
         }
-        let (core, before_s) = run.core_start();
-        let stamp = |after_s| ctime(core, after_s, &offset_s).unwrap_or_else(|| core.to_owned());
-        let (started, ended) = (stamp(before_s), stamp(before_s + run.time_s));
-        out += &result(&run.candidate.hpl, run.time_s, run.rate_gflops, &started, &ended);
-        match run.residual {
-            _ if dat.threshold <= 0.0 => tally.passed += 1,
-            Some(scaled) => {
-                out += &residual(scaled, dat.threshold, None);
-                *(if scaled < dat.threshold { &mut tally.passed } else { &mut tally.failed }) += 1;
-            }
-            None => {
-                out += &skipped(run.info);
-                tally.skipped += 1;
-            }
-        }
+        out += &finished(run, dat.threshold, None, &mut tally, &offset_s);
     }
     out + &footer(&tally, dat.threshold)
 }

@@ -24,25 +24,8 @@ pub(super) fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -
 
 /// The text of one completed run, which is counted in `tally`.
 pub(super) fn report(run: &CompletedRun, threshold: f64, tally: &mut Tally) -> String {
-    let result = &run.result;
-    let (core, before_s) = result.core_start();
-    let stamp = |after_s| out::ctime(core, after_s, local_offset_s).unwrap_or_else(|| core.to_owned());
-    let (started, ended) = (stamp(before_s), stamp(before_s + result.time_s));
-    let line = out::result(&result.candidate.hpl, result.time_s, result.rate_gflops, &started, &ended);
-    if threshold <= 0.0 {
-        tally.passed += 1;
-        return line;
-    }
-    match &run.residual {
-        None => {
-            tally.skipped += 1;
-            line + &out::skipped(result.info)
-        }
-        Some(residual) => {
-            *(if result.passed { &mut tally.passed } else { &mut tally.failed }) += 1;
-            line + &out::residual(residual.scaled, threshold, Some(&norms(residual)))
-        }
-    }
+    let norms = run.residual.as_ref().map(norms);
+    out::finished(&run.result, threshold, norms.as_ref(), tally, local_offset_s)
 }
 
 fn norms(residual: &Residual) -> Norms {
