@@ -225,7 +225,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
         return Ok(written?);
     }
     if let Some(windows) = &args.windows {
-        return sample::run_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
+        return sample::measure_all(windows, &dat, &candidates, ranks, &runner, args, &mut out);
     }
     run_all(&dat, &candidates, ranks, &runner, args, &mut out, &mut records)
 }
@@ -303,6 +303,7 @@ fn describe(runner: &Runner, candidates: &[Candidate], available: &Ranks, choice
     }
 }
 
+/// Runs all candidates one after the other, each printed as soon as it has ended.
 fn run_all(
     dat: &HplDat,
     candidates: &[Candidate],

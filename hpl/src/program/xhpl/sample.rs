@@ -15,7 +15,7 @@ pub(super) fn check(windows: &Windows, candidates: &[Candidate]) -> Result<(), X
 }
 
 /// Measures the windows of all runs.
-pub(super) fn run_all(
+pub(super) fn measure_all(
     windows: &Windows,
     dat: &HplDat,
     candidates: &[Candidate],
