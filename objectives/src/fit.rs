@@ -1,7 +1,6 @@
 //! Rates from samples: non-negative least squares on relative errors.
 
-use faer::linalg::solvers::Solve;
-use faer::{Mat, Side};
+use space::least_squares;
 use space::machine::RateKernel;
 use space::stats::summary;
 
@@ -66,9 +65,6 @@ pub fn terms(kernel: RateKernel, sizes: &[f64]) -> Vec<f64> {
 }
 
 /// Coefficients c ≥ 0 that minimise Σ ((cᵀ·terms − t)/t)².
-///
-/// The optimum of a non-negative problem is the plain least-squares solution on the terms it does not set to
-/// zero. There are at most five terms, so all subsets are tried: exact and without iteration.
 ///
 /// # Errors
 /// [`FitError`] when there are no samples, or one has a wrong number of sizes or is not a positive number.
@@ -147,81 +143,15 @@ pub fn robust(rows: &[Weighted]) -> Vec<f64> {
 
 /// c ≥ 0 that minimises ‖rows·c − 1‖₂.
 pub(crate) fn non_negative(rows: &[Vec<f64>]) -> Vec<f64> {
-    weighted(rows, &vec![1.0; rows.len()])
+    least_squares::non_negative(rows, &vec![1.0; rows.len()])
 }
 
 /// c ≥ 0 that minimises Σ weight·(row·c − 1)².
 pub(crate) fn weighted(rows: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
-    let width = rows[0].len();
-    // Columns differ by twelve orders of magnitude; they are scaled to length one.
-    let scale: Vec<f64> = (0..width)
-        .map(|j| rows.iter().zip(weights).map(|(row, weight)| weight * row[j] * row[j]).sum::<f64>().sqrt())
-        .collect();
-    let normal = Normal::new(rows, weights, &scale);
-    let mut best = (f64::INFINITY, vec![0.0; width]);
-    for subset in 1..1usize << width {
-        let columns: Vec<usize> = (0..width).filter(|j| subset >> j & 1 == 1 && scale[*j] > 0.0).collect();
-        let Some(solution) = normal.solve(&columns) else { continue };
-        if solution.iter().any(|&x| x < 0.0) {
-            continue;
-        }
-        let mut c = vec![0.0; width];
-        columns.iter().zip(solution).for_each(|(&j, x)| c[j] = x);
-        let error = normal.squares(&c);
-        if error < best.0 {
-            best = (error, c);
-        }
-    }
-    best.1.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect()
-}
-
-/// The normal equations: AᵀA, Aᵀ1 and 1ᵀ1 of scaled and weighted rows.
-struct Normal {
-    gram: Vec<Vec<f64>>,
-    right: Vec<f64>,
-    total: f64,
-}
-
-impl Normal {
-    fn new(rows: &[Vec<f64>], weights: &[f64], scale: &[f64]) -> Self {
-        let width = scale.len();
-        let mut normal =
-            Self { gram: vec![vec![0.0; width]; width], right: vec![0.0; width], total: weights.iter().sum() };
-        for (row, weight) in rows.iter().zip(weights) {
-            let scaled: Vec<f64> = row.iter().zip(scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect();
-            for i in 0..width {
-                normal.right[i] += weight * scaled[i];
-                for j in 0..=i {
-                    normal.gram[i][j] += weight * scaled[i] * scaled[j];
-                }
-            }
-        }
-        for i in 0..width {
-            for j in i + 1..width {
-                normal.gram[i][j] = normal.gram[j][i];
-            }
-        }
-        normal
-    }
-
-    /// Σ weight·(row·c − 1)².
-    fn squares(&self, c: &[f64]) -> f64 {
-        let quadratic: f64 = self.gram.iter().zip(c).map(|(row, x)| x * dot(row, c)).sum();
-        quadratic - 2.0 * dot(&self.right, c) + self.total
-    }
-
-    /// Least squares on some columns by Cholesky; `None` where they are linearly dependent. Columns have length one, so
-    /// a pivot is the squared sine of an angle.
-    fn solve(&self, columns: &[usize]) -> Option<Vec<f64>> {
-        const DEPENDENT: f64 = 1e-9;
-        let gram = Mat::from_fn(columns.len(), columns.len(), |i, j| self.gram[columns[i]][columns[j]]);
-        let factor = gram.llt(Side::Lower).ok()?;
-        if factor.L().diagonal().column_vector().iter().any(|pivot| pivot * pivot < DEPENDENT) {
-            return None;
-        }
-        let x = factor.solve(Mat::from_fn(columns.len(), 1, |i, _| self.right[columns[i]]));
-        Some(x.col_as_slice(0).to_vec())
-    }
+    let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+    let row = |(row, root): (&Vec<f64>, &f64)| row.iter().map(|x| x * root).collect::<Vec<f64>>();
+    let rows: Vec<Vec<f64>> = rows.iter().zip(&roots).map(row).collect();
+    least_squares::non_negative(&rows, &roots)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod effects;
 pub mod engine;
 pub mod flops;
 pub mod guide;
+pub mod least_squares;
 pub mod listed;
 pub mod machine;
 pub mod nearest;

@@ -6,6 +6,7 @@
 //! columns. The owner of the panel changes from step to step and ranks can be ahead of each other for some steps, so that
 //! steps are averaged over whole cycles of panel owners.
 
+use space::least_squares::non_negative;
 use space::stats::{mean, squared_deviations};
 use space::{Candidate, Share};
 
@@ -57,7 +58,7 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> WholeRunPredict
     let rest: Vec<Regressors> = (0..steps).filter(|&k| known[k].is_none()).map(|k| terms[k]).collect();
     let of_rest = |points: &[MeanStep]| {
         let found = fit(points);
-        rest.iter().flat_map(|terms| terms.iter().zip(found)).map(|(term, factor)| term * factor).sum::<f64>()
+        rest.iter().flat_map(|terms| terms.iter().zip(&found)).map(|(term, factor)| term * factor).sum::<f64>()
     };
     // The time of the panels is proportional to their rows.
     let left = |k: usize| 1.0 - (k * hpl.nb) as f64 / hpl.n as f64;
@@ -122,54 +123,15 @@ fn jackknife(points: &[MeanStep], estimate: impl Fn(&[MeanStep]) -> f64) -> f64 
     ((count - 1.0) / count * squared_deviations(&estimates)).sqrt().abs()
 }
 
-/// a, b, c ≥ 0 of the step times a·m·n + b·(m + n)/2 + c by weighted least squares: the best of all subsets of the terms, so
-/// that no iteration is needed.
+/// a, b, c ≥ 0 of the step times a·m·n + b·(m + n)/2 + c by weighted least squares; none where there are no points.
 ///
 /// The errors are absolute and weighted: relative errors would let the small steps, which contribute little time and follow the
 /// formula worst, distort the fit of the large ones.
-fn fit(points: &[MeanStep]) -> [f64; 3] {
-    let row =
-        |&MeanStep { terms: [a, b, c], step_s, weight }: &MeanStep| [a, b, c, step_s].map(|of| of * weight.sqrt());
-    let rows: Vec<[f64; 4]> = points.iter().map(row).collect();
-    let mut best = (f64::INFINITY, [0.0; 3]);
-    for subset in 1..8_usize {
-        let terms: Vec<usize> = (0..3).filter(|term| subset >> term & 1 == 1).collect();
-        let Some(found) = least_squares(&rows, &terms).filter(|found| found.iter().all(|&value| value >= 0.0)) else {
-            continue;
-        };
-        let miss = |row: &[f64; 4]| row.iter().zip(found).map(|(x, c)| x * c).sum::<f64>() - row[3];
-        let error = rows.iter().map(|row| miss(row).powi(2)).sum::<f64>();
-        if error < best.0 {
-            best = (error, found);
-        }
-    }
-    best.1
-}
-
-/// The coefficients c of `terms` that minimise Σ (row[..3]·c − row[3])², the others 0; `None` where the rows do not determine
-/// them.
-fn least_squares(rows: &[[f64; 4]], terms: &[usize]) -> Option<[f64; 3]> {
-    let size = terms.len();
-    let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
-    let mut system: Vec<Vec<f64>> =
-        terms.iter().map(|&i| terms.iter().chain(&[3]).map(|&j| product(i, j)).collect()).collect();
-    for i in 0..size {
-        // sin² of the angle between this term and the terms before it: near 0, the term depends on them.
-        if system[i][i] <= 1e-9 * product(terms[i], terms[i]) {
-            return None;
-        }
-        let pivot = system[i].clone();
-        for row in &mut system[i + 1..] {
-            let factor = row[i] / pivot[i];
-            row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
-        }
-    }
-    let mut found = [0.0; 3];
-    for i in (0..size).rev() {
-        let known: f64 = (i + 1..size).map(|j| system[i][j] * found[terms[j]]).sum();
-        found[terms[i]] = (system[i][size] - known) / system[i][i];
-    }
-    Some(found)
+fn fit(points: &[MeanStep]) -> Vec<f64> {
+    let row = |point: &MeanStep| point.terms.map(|term| term * point.weight.sqrt()).to_vec();
+    let rows: Vec<Vec<f64>> = points.iter().map(row).collect();
+    let values: Vec<f64> = points.iter().map(|point| point.step_s * point.weight.sqrt()).collect();
+    non_negative(&rows, &values)
 }
 
 #[cfg(test)]
