@@ -86,10 +86,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;
     let n = args.n.map(|n| n as usize);
-    let Wanted { ranks, threads } = wanted;
-    let memory_bytes = room.memory_for(n)?;
-    let (cores, common_cores) = (room.places, room.common_cores);
-    let mut spec = DomainSpec { cores, common_cores, memory_bytes, ranks, threads, unequal, ..facts.domain_spec(0) };
+    let mut spec = DomainSpec { unequal, ..room.spec(0, room.memory_for(n)?, wanted) };
     spec.n = n.unwrap_or_else(|| prepare::largest_safe_n(&spec, &engine));
     room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
     let unlimited = match engine.domain(&spec) {

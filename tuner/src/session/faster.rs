@@ -11,8 +11,6 @@ use hpl::backend::device::FoundGpus;
 use hpl::machine::host::HostFacts;
 use objectives::real::RunSpec;
 use objectives::{Measurement, Observation};
-use space::domain::DomainSpec;
-use space::{EngineParams, Unequal};
 
 use super::engine::Engine;
 use super::gpus;
@@ -160,17 +158,7 @@ struct GpuRuns<'a> {
 impl GpuRuns<'_> {
     /// Rate of the usual candidate of order `n` in GFLOP/s, from a run of at most `limit_s` seconds.
     fn run(&self, n: usize, limit_s: f64) -> Result<f64, String> {
-        let spec = DomainSpec {
-            n,
-            cores: self.room.places,
-            memory_bytes: self.room.memory_bytes.unwrap_or(0),
-            kernels: EngineParams::default().kernels,
-            ranks: None,
-            threads: None,
-            most_threads: None,
-            common_cores: None,
-            unequal: Unequal::default(),
-        };
+        let spec = self.room.spec(n, self.room.memory_bytes.unwrap_or(0), Wanted::default());
         let usual = self.engine.usual(&spec).map_err(|error| error.to_string())?;
         // TMPDIR may name a folder of another node.
         let folder = tempfile::tempdir().or_else(|_| tempfile::tempdir_in(".")).map_err(|error| error.to_string())?;

@@ -92,20 +92,15 @@ pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
     let room = Room::new(&engine, here, machine.as_ref(), wanted);
     room.check(wanted)?;
     let limits = limits(args.space.as_deref(), &engine)?;
+    // The accelerators of other nodes are not known here.
+    let memory_bytes = room.memory_for(args.n.map(|n| n as usize).or(args.sbatch.as_ref().map(|_| 1)))?;
     let mut spec = DomainSpec {
-        n: 0,
-        cores: room.places,
-        // The accelerators of other nodes are not known here.
-        memory_bytes: room.memory_for(args.n.map(|n| n as usize).or(args.sbatch.as_ref().map(|_| 1)))?,
         kernels: match kernels {
             None | Some(KernelChoice::Auto) => EngineParams::default().kernels,
             Some(named) => named,
         },
-        ranks: wanted.ranks,
-        threads: wanted.threads,
-        most_threads: None,
-        common_cores: room.common_cores,
         unequal,
+        ..room.spec(0, memory_bytes, wanted)
     };
     // A session calibrates nodes that it has found.
     let rates = machine.as_ref().filter(|_| args.machine.is_some());

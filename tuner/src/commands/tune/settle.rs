@@ -17,22 +17,17 @@ use crate::session::room::{Here, Room, Wanted};
 /// What the runs of the session have.
 pub(super) fn room(session: &Session, engine: &Engine, machine: Option<&Machine>) -> Room {
     let here = Here { cores: session.cores.len(), memory_bytes: hpl::machine::host::facts().memory_available_bytes };
-    Room::new(engine, here, machine, Wanted { ranks: session.ranks, threads: session.threads })
+    Room::new(engine, here, machine, wanted(session))
+}
+
+fn wanted(session: &Session) -> Wanted {
+    Wanted { ranks: session.ranks, threads: session.threads }
 }
 
 /// What the session is searched on, its N as far as it is known.
 pub(super) fn spec(session: &Session, room: &Room, kernels: KernelChoice) -> anyhow::Result<DomainSpec> {
-    Ok(DomainSpec {
-        n: session.n.unwrap_or(0),
-        cores: room.places,
-        memory_bytes: room.memory_for(session.n)?,
-        kernels,
-        ranks: session.ranks,
-        threads: session.threads,
-        most_threads: None,
-        common_cores: room.common_cores,
-        unequal: session.unequal.clone(),
-    })
+    let spec = room.spec(session.n.unwrap_or(0), room.memory_for(session.n)?, wanted(session));
+    Ok(DomainSpec { kernels, unequal: session.unequal.clone(), ..spec })
 }
 
 /// The expert's configuration, `None` where the rule of thumb says nothing else than the default: on a resume as before, else as

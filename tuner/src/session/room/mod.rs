@@ -11,6 +11,7 @@ use objectives::foreign::{MatrixMemory, Profile};
 use objectives::predict::Predictor;
 use space::domain::{DomainError, DomainSpec};
 use space::machine::{Host, Layer, Machine, Node, Rate, RateKernel};
+use space::{EngineParams, Unequal};
 
 use crate::exit::bad_input;
 use crate::search::budget::Budget;
@@ -211,6 +212,22 @@ impl Room {
                 "no N: the memory of the ranks is unknown; give --n, or [[node]] with memory_bytes (and \
                  accelerators, where they hold the matrix) by --machine",
             )),
+        }
+    }
+
+    /// What the domain of the runs of order `n` is made of, with memory by [`memory_for`](Self::memory_for): ranks and threads as
+    /// `wanted`, all of equal speed, and the kernels of an engine that has no choice.
+    pub fn spec(&self, n: usize, memory_bytes: u64, wanted: Wanted) -> DomainSpec {
+        DomainSpec {
+            n,
+            cores: self.places,
+            memory_bytes,
+            kernels: EngineParams::default().kernels,
+            ranks: wanted.ranks,
+            threads: wanted.threads,
+            most_threads: None,
+            common_cores: self.common_cores,
+            unequal: Unequal::default(),
         }
     }
 
