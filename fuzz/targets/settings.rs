@@ -13,7 +13,7 @@ use space::dims::Space;
 use space::domain::{DomainSpec, ForeignDomain, HplDomain, Limits};
 use space::machine::Machine;
 use space::weights_file::WeightsFile;
-use space::{Candidate, Candidates, DeviceRequest, EngineParams, HplParams, KernelChoice, Share, Unequal};
+use space::{Candidate, Candidates, DeviceRequest, EngineFile, EngineParams, HplParams, KernelChoice, Share, Unequal};
 use tuner::pack::site::Site;
 
 use super::utf8;
@@ -89,9 +89,10 @@ pub(super) fn weights(data: &[u8]) {
 
 /// `engine-params.toml`.
 pub(super) fn engine_params(data: &[u8]) {
-    let Some(Ok((params, _))) = utf8(data).map(EngineParams::parse) else { return };
+    let Some(Ok(EngineFile { params, .. })) = utf8(data).map(EngineFile::parse) else { return };
     let text = toml_of(&params);
-    assert_eq!(EngineParams::parse(&text).expect("what was written can be read"), (params, false));
+    let again = EngineFile::parse(&text).expect("what was written can be read");
+    assert_eq!(again, EngineFile { params, divide_cores: false });
 }
 
 fn toml_of(value: &impl serde::Serialize) -> String {

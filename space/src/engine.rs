@@ -73,15 +73,32 @@ impl EngineParams {
             self.fact_blocks = Some(self.fact_blocks());
         }
     }
+}
 
-    /// Reads the text of an `engine-params.toml`; also returns whether the threads of a rank are unset, so that the caller
-    /// can divide the cores among the ranks.
+/// What an `engine-params.toml` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineFile {
+    /// The parameters, of which those that the file leaves out have their default.
+    pub params: EngineParams,
+    /// Whether the file leaves out the threads of a rank, so that the cores are to be divided among the ranks.
+    pub divide_cores: bool,
+}
+
+impl EngineFile {
+    /// Reads the text of an `engine-params.toml`.
     ///
     /// # Errors
     /// No TOML, or a key that is unknown.
-    pub fn parse(text: &str) -> Result<(Self, bool), toml::de::Error> {
-        let open = !toml::from_str::<toml::Table>(text)?.contains_key("threads");
-        Ok((toml::from_str(text)?, open))
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        let divide_cores = !toml::from_str::<toml::Table>(text)?.contains_key("threads");
+        Ok(Self { params: toml::from_str(text)?, divide_cores })
+    }
+}
+
+/// Of no file: all parameters have their default, and the cores are divided among the ranks.
+impl Default for EngineFile {
+    fn default() -> Self {
+        Self { params: EngineParams::default(), divide_cores: true }
     }
 }
 
@@ -203,8 +220,10 @@ mod tests {
 
     #[test]
     fn a_file_says_whether_it_has_threads() {
-        let read =
-            |text: &str| EngineParams::parse(text).map(|(params, open)| (params.threads, params.huge_pages, open));
+        let read = |text: &str| {
+            EngineFile::parse(text)
+                .map(|EngineFile { params, divide_cores }| (params.threads, params.huge_pages, divide_cores))
+        };
         assert_eq!(read("huge_pages = false\n").unwrap(), (1, false, true));
         assert_eq!(read("threads = 1\n").unwrap(), (1, true, false));
         assert!(read("thread = 1\n").unwrap_err().to_string().contains("thread"));

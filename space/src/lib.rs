@@ -37,7 +37,7 @@ pub mod workspace;
 pub use candidate::Candidate;
 pub use deal::deal;
 pub use domain::Candidates;
-pub use engine::{DeviceChoice, DeviceRequest, EngineParams, KernelChoice};
+pub use engine::{DeviceChoice, DeviceRequest, EngineFile, EngineParams, KernelChoice};
 pub use params::{Bcast, Form, HplParams, Looking, Pmap, Swap};
 pub use result::RunResult;
 pub use settings::{NodeSettings, SettingLevels};

@@ -7,7 +7,7 @@ use std::fs;
 
 use objectives::foreign::Profile;
 use objectives::simulated::SimulatedCluster;
-use space::EngineParams;
+use space::EngineFile;
 use space::domain::Limits;
 use space::machine::Machine;
 use space::result::PhaseTime;
@@ -137,7 +137,7 @@ fn the_keys_of_input_files_are_those_of_their_readers() {
     let dimensions = Limits::parse("[no_such_dimension]\nfixed = 1").unwrap_err().to_string();
     space.extend(dimensions.split_once("the dimensions are ").unwrap().1.split(", ").map(str::to_owned));
     same(page, "## space.toml: what is searched", &space);
-    same(page, "## engine-params.toml: what HPL.dat cannot say", &known(EngineParams::parse(&unknown("")).err()));
+    same(page, "## engine-params.toml: what HPL.dat cannot say", &known(EngineFile::parse(&unknown("")).err()));
     same(page, "## weights.toml: shares of unequal ranks", &known(WeightsFile::parse(&unknown("")).err()));
     let profile = |table: &str| known(toml::from_str::<Profile>(&unknown(table)).err());
     let all = ["", "[patterns]", "[[dimension]]"].into_iter().flat_map(profile).collect();

@@ -7,7 +7,7 @@ use space::dat::HplDat;
 use space::machine::{Machine, published};
 use space::nearest::hint;
 use space::weights_file::WeightsFile;
-use space::{EngineParams, KernelChoice, Weights};
+use space::{EngineFile, EngineParams, KernelChoice, Weights};
 
 use crate::exit::bad_input;
 use crate::session::engine::programs::from_any_folder;
@@ -87,41 +87,41 @@ pub(crate) fn read_weights(path: &Path) -> anyhow::Result<Weights> {
 /// # Errors
 /// A file that cannot be read, or holds none.
 pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
-    Ok(read_open(path)?.0)
+    Ok(read_file(path)?.params)
 }
 
 /// The same for a run of `ranks` ranks: as in xhpl the cores are spread over them where the file does not give the threads.
 pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Result<EngineParams> {
-    let (mut engine, open) = read_open(path)?;
-    if open {
-        engine.threads = Ranks::threads().threads_each(ranks);
+    let EngineFile { mut params, divide_cores } = read_file(path)?;
+    if divide_cores {
+        params.threads = Ranks::threads().threads_each(ranks);
     }
-    Ok(engine)
+    Ok(params)
 }
 
-/// The engine parameters, and whether the threads are left open.
-fn read_open(path: Option<&Path>) -> anyhow::Result<(EngineParams, bool)> {
-    let Some(path) = path else { return Ok((EngineParams::default(), true)) };
+/// What a file of engine parameters says.
+fn read_file(path: Option<&Path>) -> anyhow::Result<EngineFile> {
+    let Some(path) = path else { return Ok(EngineFile::default()) };
     let text = text(path, "a run folder has an engine-params.toml")?;
-    let (mut engine, open) =
-        EngineParams::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    let mut file = EngineFile::parse(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
+    let engine = &mut file.params;
     if engine.kernels == KernelChoice::Auto {
         return Err(bad_input(format!(
             "{}: kernels must be builtin, builtin-avx2, builtin-portable or the path of a library; auto is possible for xhpl",
             path.display()
         )));
     }
-    engine.kernels = held(engine.kernels)?;
-    engine.rank_kernels = engine.rank_kernels.into_iter().map(held).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok((engine, open))
+    hold(&mut engine.kernels)?;
+    engine.rank_kernels.iter_mut().try_for_each(hold)?;
+    Ok(file)
 }
 
-/// The same kernels for runs in any folder, as those of `--blas` are.
-fn held(kernels: KernelChoice) -> anyhow::Result<KernelChoice> {
-    Ok(match kernels {
-        KernelChoice::Blas(path) => KernelChoice::Blas(from_any_folder(&path)?),
-        built_in => built_in,
-    })
+/// Makes the path of a library one for runs in any folder, as those of `--blas` are.
+fn hold(kernels: &mut KernelChoice) -> anyhow::Result<()> {
+    if let KernelChoice::Blas(path) = kernels {
+        *path = from_any_folder(path)?;
+    }
+    Ok(())
 }
 
 /// The text of the file at `path`; an error says `source`, where such files come from.

@@ -8,7 +8,7 @@ use crate::backend::device::FoundGpus;
 use crate::program::Ranks;
 use clap::Args;
 use space::weights_file::{WeightsFile, WeightsFileError};
-use space::{Candidate, DeviceChoice, DeviceRequest, EngineParams, HplParams, KernelChoice, Share};
+use space::{Candidate, DeviceChoice, DeviceRequest, EngineFile, EngineParams, HplParams, KernelChoice, Share};
 
 /// Flags of the engine. A flag overrides the file.
 #[derive(Args)]
@@ -67,7 +67,7 @@ impl EngineArgs {
     /// The parameters: defaults, overridden by the file, overridden by flags.
     pub(super) fn read(&self) -> Result<EngineSettings, EngineError> {
         let file = self.engine_params.as_deref().map(read_file).transpose()?;
-        let (mut params, divide_cores) = file.unwrap_or((EngineParams::default(), true));
+        let EngineFile { mut params, divide_cores } = file.unwrap_or_default();
         params.threads = self.threads.map_or(params.threads, NonZeroUsize::get);
         params.split = self.split.unwrap_or(params.split);
         params.device = self.device.map_or(params.device, FoundGpus::choose);
@@ -85,7 +85,7 @@ impl EngineArgs {
 impl EngineSettings {
     /// Those of a file.
     pub(super) fn of_file(path: &Path) -> Result<Self, EngineError> {
-        let (params, divide_cores) = read_file(path)?;
+        let EngineFile { params, divide_cores } = read_file(path)?;
         Ok(Self { params, divide_cores })
     }
 
@@ -106,10 +106,9 @@ impl EngineSettings {
     }
 }
 
-/// The parameters of a file, and whether it has no threads.
-fn read_file(path: &Path) -> Result<(EngineParams, bool), EngineError> {
+fn read_file(path: &Path) -> Result<EngineFile, EngineError> {
     let name = || path.display().to_string();
-    EngineParams::parse(&read_text(path)?).map_err(|source| EngineError::Malformed { name: name(), source })
+    EngineFile::parse(&read_text(path)?).map_err(|source| EngineError::Malformed { name: name(), source })
 }
 
 fn read_weights(path: &Path) -> Result<WeightsFile, EngineError> {
