@@ -20,8 +20,6 @@ use crate::fit::{self, FitError};
 use crate::predict::k_index;
 use crate::timeline::own::{Observed, learn, refined};
 
-const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
-
 /// Fraction of the budget for samples of single kernels.
 const SAMPLES_SHARE: f64 = 0.35;
 
@@ -203,7 +201,7 @@ fn reserved_bytes(available_bytes: u64) -> u64 {
 /// Rates per kernel and number of threads, in ranges of k: one form cannot describe the cache effects of wide panels as well.
 fn rates(samples: &[Sample], date: &str, origin: &str) -> Result<Vec<Rate>, CalibrationError> {
     let mut rates = Vec::new();
-    for kernel in KERNELS {
+    for kernel in RateKernel::ALL {
         let of_kernel = |s: &&Sample| s.quantity == Quantity::Rate(kernel);
         let mut threads: Vec<usize> = samples.iter().filter(of_kernel).map(|s| s.threads).collect();
         threads.sort_unstable();
@@ -354,7 +352,8 @@ fn inaccurate_rates(rates: &[Rate]) -> Vec<String> {
     let worst =
         |of: fn(&Rate) -> f64, kernel| rates.iter().filter(|rate| rate.kernel == kernel).map(of).fold(0.0, f64::max);
     let list = |of: fn(&Rate) -> f64| {
-        let inaccurate = KERNELS.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > INACCURATE);
+        let inaccurate =
+            RateKernel::ALL.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > INACCURATE);
         let words: Vec<String> =
             inaccurate.map(|(kernel, worst)| format!("{kernel:?} {:.0} %", 100.0 * worst).to_lowercase()).collect();
         (!words.is_empty()).then(|| words.join(", "))

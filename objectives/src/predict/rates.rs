@@ -4,12 +4,10 @@ use space::machine::{Rate, RateKernel};
 
 use super::error::ModelError;
 
-const KERNELS: [RateKernel; 4] = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
-
 /// Rates by kernel and threads.
 #[derive(Debug)]
 pub(super) struct RateTable {
-    /// Per kernel of [`KERNELS`]: measured rates, by rising number of threads. Several with the same number are for different
+    /// Per kernel of [`RateKernel::ALL`]: measured rates, by rising number of threads. Several with the same number are for different
     /// ranges of k.
     by_kernel: [Vec<Rate>; 4],
 }
@@ -64,9 +62,9 @@ impl RateTable {
         for rate in rates {
             check(rate)?;
         }
-        let mut by_kernel =
-            KERNELS.map(|kernel| -> Vec<Rate> { rates.iter().filter(|rate| rate.kernel == kernel).cloned().collect() });
-        for (list, kernel) in by_kernel.iter_mut().zip(KERNELS) {
+        let mut by_kernel = RateKernel::ALL
+            .map(|kernel| -> Vec<Rate> { rates.iter().filter(|rate| rate.kernel == kernel).cloned().collect() });
+        for (list, kernel) in by_kernel.iter_mut().zip(RateKernel::ALL) {
             if list.is_empty() {
                 return Err(ModelError::MissingRate { kernel });
             }

@@ -206,7 +206,7 @@ proptest! {
         let c = candidate(n, nb, grid, threads, depth);
         let slow = machine();
         let time_s = Predictor::new(&slow).unwrap().time_s(&c);
-        for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
+        for kernel in RateKernel::ALL {
             let mut fast = slow.clone();
             for rate in fast.rates.iter_mut().filter(|rate| rate.kernel == kernel) {
                 rate.coefficients.iter_mut().for_each(|c| *c *= 0.5);

@@ -191,6 +191,9 @@ pub enum RateKernel {
 }
 
 impl RateKernel {
+    /// All kernels, in the order of their declaration.
+    pub const ALL: [Self; 4] = [Self::Dgemm, Self::Dtrsm, Self::Panel, Self::Swap];
+
     /// Number of coefficients in the kernel's form.
     pub fn coefficient_count(self) -> usize {
         match self {

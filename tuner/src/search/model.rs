@@ -281,7 +281,7 @@ mod tests {
         };
         Machine {
             nodes: vec![Node { name: "host".into(), count: 1, cores: 2, memory_bytes: 8 << 30, ..Node::default() }],
-            rates: [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap].map(rate).to_vec(),
+            rates: RateKernel::ALL.map(rate).to_vec(),
             phases: [1, 2].into_iter().flat_map(|threads| EnginePhase::ALL.map(|of| phase(of, threads))).collect(),
             ..Machine::default()
         }

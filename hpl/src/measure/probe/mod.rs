@@ -183,7 +183,7 @@ mod tests {
             budgets_s.into_iter().map(|s| measure(&Builtin::best(), &options(2, s, 300), &mut |share| last = share));
         let samples = measured.find_map(Result::ok).unwrap();
         assert!(last > 0.9, "{last}");
-        for kernel in [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap] {
+        for kernel in RateKernel::ALL {
             for threads in [1, 2] {
                 let wanted = |s: &&Sample| s.quantity == Quantity::Rate(kernel) && s.threads == threads;
                 assert!(samples.iter().filter(wanted).count() >= 4, "{kernel:?} {threads}");

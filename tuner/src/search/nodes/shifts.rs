@@ -31,10 +31,9 @@ impl RateDoubts {
     pub fn of(machine: &Machine) -> Self {
         let phases =
             EnginePhase::ALL.into_iter().filter(|phase| machine.phases.iter().any(|rate| rate.phase == *phase));
-        let kernels = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
         let computing: Vec<Uncertain> = match machine.phases.is_empty() {
             false => phases.map(Uncertain::Phase).collect(),
-            true => kernels.into_iter().map(Uncertain::Kernel).collect(),
+            true => RateKernel::ALL.into_iter().map(Uncertain::Kernel).collect(),
         };
         // Messages between threads of a process are part of the phases.
         let between = machine.layers.iter().filter(|layer| layer.ranks > 1 && layer.name != Layer::THREADS);

@@ -30,7 +30,7 @@ pub(crate) fn machine() -> Machine {
         let valid = vec![[1.0, 1e5]; sizes];
         Rate { kernel, threads: 1, coefficients, valid, spread: 0.0, fit_error: 0.0, date, origin }
     };
-    let kernels = [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap];
+    let kernels = RateKernel::ALL;
     let rates = kernels.iter().flat_map(|&kernel| {
         let one = rate(kernel, kernel.size_count());
         let mut two = Rate { threads: 2, ..one.clone() };

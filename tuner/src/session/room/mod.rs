@@ -378,7 +378,7 @@ pub(crate) fn equal_places(places: usize, place_gflops: f64, layers: Vec<Layer>)
     Machine {
         host: Host { name: "assumed".to_owned(), origin: "places that are alike".to_owned(), ..Host::default() },
         nodes: vec![Node { name: "places".to_owned(), count: 1, cores: places, ..Node::default() }],
-        rates: [RateKernel::Dgemm, RateKernel::Dtrsm, RateKernel::Panel, RateKernel::Swap].map(rate).to_vec(),
+        rates: RateKernel::ALL.map(rate).to_vec(),
         layers: layers.into_iter().filter(|layer| layer.alpha_s.is_some()).collect(),
         ..Machine::default()
     }
