@@ -5,20 +5,24 @@
 
 mod runs;
 mod waiting;
+mod warnings;
 
 use std::time::Instant;
 
-use hpl::backend::host::kernels::{self, KernelError};
-use hpl::machine::host::HostFacts;
+use hpl::backend::host::kernels::{self, KernelError, Kernels};
 use hpl::measure::probe::{ProbeError, ProbeOptions, Quantity, Sample, measure};
 use hpl::program::RunError;
 use space::machine::{Host, Layer, Machine, Node, PhaseRate, Rate, RateKernel};
 use space::stats::summary;
-use space::{KernelChoice, Unequal};
+use space::{KernelChoice, RunResult, Unequal};
 
+use self::runs::Runs;
+use self::warnings::{disturbances, inaccurate_phases, inaccurate_rates, interrupted_runs, interruptions, slowed_runs};
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
 use crate::timeline::own::{Observed, learn, refined};
+
+pub use self::warnings::BUSY;
 
 /// Fraction of the budget for samples of single kernels.
 const SAMPLES_SHARE: f64 = 0.35;
@@ -26,28 +30,13 @@ const SAMPLES_SHARE: f64 = 0.35;
 /// Fraction of the budget, and seconds, reserved for fitting.
 const FITTING: (f64, f64) = (0.02, 0.1);
 
-/// Spread of repeats, or error of a fit, above which a warning is given.
-const INACCURATE: f64 = 0.1;
-
 /// What is measured first.
 const KERNELS_NOW: &str = "rates of kernels, memory and messages";
 /// What is measured then.
 const RUNS_NOW: &str = "phases of short runs of HPL";
 
-/// Load per core before the calibration above which a warning is given.
-pub const BUSY: f64 = 0.3;
-
-/// Share of time taken by the hypervisor above which a warning is given.
-const STOLEN: f64 = 0.02;
-
 /// Measured values of k at which one fit ends and the next begins.
 const K_BREAKS: [usize; 3] = [32, 64, 192];
-
-/// Share of disturbed rounds above which a warning is given.
-const DISTURBED: f64 = 0.2;
-
-/// Share of disturbed runs above which no phases are fitted: predictions from the few other runs were off by a factor of two.
-const TOO_DISTURBED: f64 = 1.0 - runs::CLEAN_SHARE;
 
 /// Minimum memory left to the system and its caches, in bytes.
 const RESERVED: u64 = 256 << 20;
@@ -115,72 +104,102 @@ pub fn calibrate(
     options: &CalibrationOptions,
     progress: &mut (dyn FnMut(&'static str, f64) + Send),
 ) -> Result<Calibration, CalibrationError> {
-    let start = Instant::now();
+    let (started, cores) = (Instant::now(), options.cores.len());
     let kernels = kernels::load(&options.kernels)?;
     let before = hpl::machine::host::facts();
-    let before_s = start.elapsed().as_secs_f64();
-    let probe = ProbeOptions {
-        cores: options.cores.clone(),
-        budget_s: SAMPLES_SHARE * options.budget_s - before_s,
-        max_n: options.max_n,
-        memory_bytes: before.memory_available_bytes / 2,
-    };
-    let samples = measure(&*kernels, &probe, &mut |share| progress(KERNELS_NOW, SAMPLES_SHARE * share))
-        .map_err(|error| of_whole_budget(error, options.budget_s, before_s))?;
-    let cores = options.cores.len();
-    let runs = runs::Options {
-        kernels: &options.kernels,
-        cores,
-        started: start,
-        budget_s: options.budget_s * (1.0 - FITTING.0) - FITTING.1,
-        max_n: options.max_n,
-        memory_bytes: before.memory_available_bytes,
-        peak_gflops: peak_gflops(&samples, cores),
-    };
-    let runs = runs::measure(&runs, &mut |share| {
-        progress(RUNS_NOW, SAMPLES_SHARE + (1.0 - SAMPLES_SHARE) * share);
-    })?;
+    let memory_bytes = before.memory_available_bytes;
+    let samples = samples(options, &*kernels, started, memory_bytes, progress)?;
+    let peak_gflops = peak_gflops(&samples, cores);
+    let runs = short_runs(options, started, memory_bytes, peak_gflops, progress)?;
     let after = hpl::machine::host::facts();
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
-    // Without phases the description has the rates of kernels only.
-    let (phases, other) = match learn(&runs.results, &date, &options.origin) {
-        Ok(_) if runs.disturbed_share() > TOO_DISTURBED => (Vec::new(), None),
-        Ok(learned) => (learned.rates, slowed_runs(learned.slowed, learned.runs)),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    };
-    let mut warnings = disturbances(&before, &after, options.cores.len());
+    let (phases, doubt) = phases(&runs, &date, &options.origin);
+    let mut warnings = disturbances(&before, &after, cores);
     warnings.extend(interruptions(&samples));
     warnings.extend(interrupted_runs(&runs));
-    warnings.extend(other);
+    warnings.extend(doubt);
     warnings.extend(inaccurate_rates(&rates));
     warnings.extend(inaccurate_phases(&phases));
     let machine = Machine {
         host: Host {
             name: before.hostname.clone(),
-            cpu: before.cpu_model.clone(),
+            cpu: before.cpu_model,
             origin: format!("{}, {date}", options.origin),
             kernels: kernels.name(),
         },
         nodes: vec![Node {
             name: before.hostname,
             count: 1,
-            cores: options.cores.len(),
-            memory_bytes: before.memory_available_bytes,
-            reserved_bytes: reserved_bytes(before.memory_available_bytes),
-            peak_gflops: peak_gflops(&samples, options.cores.len()),
+            cores,
+            memory_bytes,
+            reserved_bytes: reserved_bytes(memory_bytes),
+            peak_gflops,
             ..Node::default()
         }],
         rates,
         phases,
-        layers: layers(&samples, options.cores.len())?,
+        layers: layers(&samples, cores)?,
         ..Machine::default()
     };
-    let overlapping = runs.results.into_iter().filter(|run| run.candidate.hpl.depth > 0);
+    let machine = corrected(&machine, runs.results);
+    Ok(Calibration { machine, warnings, elapsed_s: started.elapsed().as_secs_f64(), samples })
+}
+
+/// Times of kernels, memory and messages, within their share of the budget.
+fn samples(
+    options: &CalibrationOptions,
+    kernels: &dyn Kernels,
+    started: Instant,
+    memory_bytes: u64,
+    progress: &mut (dyn FnMut(&'static str, f64) + Send),
+) -> Result<Vec<Sample>, ProbeError> {
+    let before_s = started.elapsed().as_secs_f64();
+    let probe = ProbeOptions {
+        cores: options.cores.clone(),
+        budget_s: SAMPLES_SHARE * options.budget_s - before_s,
+        max_n: options.max_n,
+        memory_bytes: memory_bytes / 2,
+    };
+    measure(kernels, &probe, &mut |share| progress(KERNELS_NOW, SAMPLES_SHARE * share))
+        .map_err(|error| of_whole_budget(error, options.budget_s, before_s))
+}
+
+/// Runs of the engine in the rest of the budget, without the part for fitting.
+fn short_runs(
+    options: &CalibrationOptions,
+    started: Instant,
+    memory_bytes: u64,
+    peak_gflops: f64,
+    progress: &mut (dyn FnMut(&'static str, f64) + Send),
+) -> Result<Runs, RunError> {
+    let runs = runs::Options {
+        kernels: &options.kernels,
+        cores: options.cores.len(),
+        started,
+        budget_s: options.budget_s * (1.0 - FITTING.0) - FITTING.1,
+        max_n: options.max_n,
+        memory_bytes,
+        peak_gflops,
+    };
+    runs::measure(&runs, &mut |share| progress(RUNS_NOW, SAMPLES_SHARE + (1.0 - SAMPLES_SHARE) * share))
+}
+
+/// Rates of the phases by these runs, and why they are doubtful. Without phases the description has the rates of kernels only.
+fn phases(runs: &Runs, date: &str, origin: &str) -> (Vec<PhaseRate>, Option<String>) {
+    match learn(&runs.results, date, origin) {
+        Ok(_) if runs.are_too_disturbed() => (Vec::new(), None),
+        Ok(learned) => (learned.rates, slowed_runs(learned.slowed, learned.runs)),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    }
+}
+
+/// `machine` with its phases corrected by the runs with look-ahead.
+fn corrected(machine: &Machine, runs: Vec<RunResult>) -> Machine {
+    let overlapping = runs.into_iter().filter(|run| run.candidate.hpl.depth > 0);
     let overlapping: Vec<Observed> =
         overlapping.map(|run| Observed { candidate: run.candidate, phases: run.phases }).collect();
-    let machine = refined(&machine, &overlapping, &Unequal::default());
-    Ok(Calibration { machine, warnings, elapsed_s: start.elapsed().as_secs_f64(), samples })
+    refined(machine, &overlapping, &Unequal::default())
 }
 
 /// `error` in seconds of the whole budget, of which the samples have a share that began after `before_s` seconds.
@@ -281,86 +300,6 @@ fn peak_gflops(samples: &[Sample], cores: usize) -> f64 {
     let largest = products().map(flops).fold(0.0, f64::max);
     let large = products().filter(|s| flops(s) >= LARGE_PRODUCT * largest);
     large.map(|s| flops(s) / s.time_s * 1e-9).fold(0.0, f64::max)
-}
-
-/// Warnings about other load on the machine.
-fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(load) = before.load.filter(|load| *load > BUSY * cores as f64) {
-        warnings.push(format!("the load was {load:.1} on {cores} cores before the calibration; end other work"));
-    }
-    let stolen = before.cpu_times.zip(after.cpu_times).and_then(|(before, after)| after.stolen_since(&before));
-    if let Some(stolen) = stolen.filter(|stolen| *stolen > STOLEN) {
-        warnings.push(format!("time taken by the hypervisor: {:.1} %", 100.0 * stolen));
-    }
-    warnings
-}
-
-/// Whether other threads ran on the cores while they were measured.
-fn interruptions(samples: &[Sample]) -> Option<String> {
-    let sum = |of: fn(&Sample) -> usize| samples.iter().map(of).sum::<usize>() as f64;
-    let share = sum(|s| s.disturbed) / sum(|s| s.rounds);
-    (share > DISTURBED).then(|| {
-        format!(
-            "other processes ran during {:.0} % of the measurements and will slow real runs; end them",
-            100.0 * share
-        )
-    })
-}
-
-/// Whether other processes took cores from the runs of the engine.
-fn interrupted_runs(runs: &runs::Runs) -> Option<String> {
-    let share = runs.disturbed_share();
-    let outcome = if share > TOO_DISTURBED {
-        "so that their phases are not used and the model does not distinguish most variants"
-    } else {
-        "so that their phases are too long"
-    };
-    (share > DISTURBED)
-        .then(|| format!("other processes took cores during {:.0} % of the runs, {outcome}; end them", 100.0 * share))
-}
-
-/// Whether the machine was slowed at times without losing cores.
-fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
-    let share = slowed as f64 / runs.max(1) as f64;
-    (share > DISTURBED).then(|| {
-        format!(
-            "the machine was more than 10 % slower during {:.0} % of the runs although no other process used its cores, as on \
-            virtual machines that share caches, memory or cores; these runs are left out, and real runs will vary as much",
-            100.0 * share
-        )
-    })
-}
-
-/// The phases whose runs vary, or do not fit their form.
-fn inaccurate_phases(phases: &[PhaseRate]) -> Vec<String> {
-    let list = |of: fn(&PhaseRate) -> f64| {
-        let word = |rate: &PhaseRate| {
-            format!("{:?} with {} threads {:.0} %", rate.phase, rate.threads, 100.0 * of(rate)).to_lowercase()
-        };
-        let words: Vec<String> = phases.iter().filter(|rate| of(rate) > INACCURATE).map(word).collect();
-        (!words.is_empty()).then(|| words.join(", "))
-    };
-    let spread =
-        list(|rate| rate.spread).map(|words| format!("times of runs differ from the fitted phases by: {words}"));
-    let error = list(|rate| rate.fit_error).map(|words| format!("mean error of the phases: {words}"));
-    spread.into_iter().chain(error).collect()
-}
-
-/// Warnings about inaccurate rates: the worst spread and the worst fit of each kernel.
-fn inaccurate_rates(rates: &[Rate]) -> Vec<String> {
-    let worst =
-        |of: fn(&Rate) -> f64, kernel| rates.iter().filter(|rate| rate.kernel == kernel).map(of).fold(0.0, f64::max);
-    let list = |of: fn(&Rate) -> f64| {
-        let inaccurate =
-            RateKernel::ALL.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > INACCURATE);
-        let words: Vec<String> =
-            inaccurate.map(|(kernel, worst)| format!("{kernel:?} {:.0} %", 100.0 * worst).to_lowercase()).collect();
-        (!words.is_empty()).then(|| words.join(", "))
-    };
-    let spread = list(|rate| rate.spread).map(|words| format!("repeats differ by up to: {words}"));
-    let error = list(|rate| rate.fit_error).map(|words| format!("largest error of the fits: {words}"));
-    spread.into_iter().chain(error).collect()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ const SMALLEST_N: usize = 128;
 const TOLERATED: f64 = 0.02;
 
 /// Disturbed runs are left out if at least this fraction of the runs is undisturbed.
-pub(super) const CLEAN_SHARE: f64 = 0.33;
+const CLEAN_SHARE: f64 = 0.33;
 
 /// Options of the runs.
 pub(super) struct Options<'a> {
@@ -58,6 +58,11 @@ impl Runs {
     /// Disturbed runs as a share of all.
     pub(super) fn disturbed_share(&self) -> f64 {
         self.disturbed as f64 / self.made.max(1) as f64
+    }
+
+    /// Whether no phases are fitted: predictions from the few other runs were off by a factor of two.
+    pub(super) fn are_too_disturbed(&self) -> bool {
+        self.disturbed_share() > 1.0 - CLEAN_SHARE
     }
 }
 

@@ -83,36 +83,6 @@ fn a_kernel_without_a_sample_is_named() {
 }
 
 #[test]
-fn doubts_are_told() {
-    let sample = |disturbed| Sample {
-        quantity: Quantity::Copy,
-        threads: 1,
-        sizes: vec![1],
-        time_s: 1.0,
-        spread: 0.0,
-        rounds: 10,
-        disturbed,
-    };
-    assert_eq!(interruptions(&[sample(0), sample(3)]), None);
-    assert!(interruptions(&[sample(2), sample(8)]).unwrap().contains("50 %"));
-    assert_eq!(slowed_runs(2, 20), None);
-    assert!(slowed_runs(10, 40).unwrap().contains("25 %"));
-    let rate = |spread, fit_error| Rate {
-        kernel: RateKernel::Dgemm,
-        threads: 2,
-        coefficients: Vec::new(),
-        valid: vec![[1.0, 2.0]; 3],
-        spread,
-        fit_error,
-        date: String::new(),
-        origin: String::new(),
-    };
-    assert!(inaccurate_rates(&[rate(0.05, 0.05)]).is_empty());
-    let told = inaccurate_rates(&[rate(0.2, 0.05), rate(0.15, 0.3)]);
-    assert_eq!(told, ["repeats differ by up to: dgemm 20 %", "largest error of the fits: dgemm 30 %"]);
-}
-
-#[test]
 fn short_budgets_and_missing_libraries_are_refused() {
     let of = |options: &CalibrationOptions| calibrate(options, &mut |_, _| ()).unwrap_err().to_string();
     assert!(of(&options(0.0, 300)).contains("too short"));

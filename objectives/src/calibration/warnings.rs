@@ -1,0 +1,136 @@
+//! What makes a calibration doubtful: other load on the machine, measurements that vary, forms that do not fit them.
+
+use hpl::machine::host::HostFacts;
+use hpl::measure::probe::Sample;
+use space::machine::{PhaseRate, Rate, RateKernel};
+
+use super::runs::Runs;
+
+/// Spread of repeats, or error of a fit, above which a warning is given.
+const INACCURATE: f64 = 0.1;
+
+/// Load per core before the calibration above which a warning is given.
+pub const BUSY: f64 = 0.3;
+
+/// Share of time taken by the hypervisor above which a warning is given.
+const STOLEN: f64 = 0.02;
+
+/// Share of disturbed rounds above which a warning is given.
+const DISTURBED: f64 = 0.2;
+
+/// Warnings about other load on the machine.
+pub(super) fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(load) = before.load.filter(|load| *load > BUSY * cores as f64) {
+        warnings.push(format!("the load was {load:.1} on {cores} cores before the calibration; end other work"));
+    }
+    let stolen = before.cpu_times.zip(after.cpu_times).and_then(|(before, after)| after.stolen_since(&before));
+    if let Some(stolen) = stolen.filter(|stolen| *stolen > STOLEN) {
+        warnings.push(format!("time taken by the hypervisor: {:.1} %", 100.0 * stolen));
+    }
+    warnings
+}
+
+/// Whether other threads ran on the cores while they were measured.
+pub(super) fn interruptions(samples: &[Sample]) -> Option<String> {
+    let sum = |of: fn(&Sample) -> usize| samples.iter().map(of).sum::<usize>() as f64;
+    let share = sum(|s| s.disturbed) / sum(|s| s.rounds);
+    (share > DISTURBED).then(|| {
+        format!(
+            "other processes ran during {:.0} % of the measurements and will slow real runs; end them",
+            100.0 * share
+        )
+    })
+}
+
+/// Whether other processes took cores from the runs of the engine.
+pub(super) fn interrupted_runs(runs: &Runs) -> Option<String> {
+    let share = runs.disturbed_share();
+    let outcome = if runs.are_too_disturbed() {
+        "so that their phases are not used and the model does not distinguish most variants"
+    } else {
+        "so that their phases are too long"
+    };
+    (share > DISTURBED)
+        .then(|| format!("other processes took cores during {:.0} % of the runs, {outcome}; end them", 100.0 * share))
+}
+
+/// Whether the machine was slowed at times without losing cores.
+pub(super) fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
+    let share = slowed as f64 / runs.max(1) as f64;
+    (share > DISTURBED).then(|| {
+        format!(
+            "the machine was more than 10 % slower during {:.0} % of the runs although no other process used its cores, as on \
+            virtual machines that share caches, memory or cores; these runs are left out, and real runs will vary as much",
+            100.0 * share
+        )
+    })
+}
+
+/// The phases whose runs vary, or do not fit their form.
+pub(super) fn inaccurate_phases(phases: &[PhaseRate]) -> Vec<String> {
+    let list = |of: fn(&PhaseRate) -> f64| {
+        let word = |rate: &PhaseRate| {
+            format!("{:?} with {} threads {:.0} %", rate.phase, rate.threads, 100.0 * of(rate)).to_lowercase()
+        };
+        let words: Vec<String> = phases.iter().filter(|rate| of(rate) > INACCURATE).map(word).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let spread =
+        list(|rate| rate.spread).map(|words| format!("times of runs differ from the fitted phases by: {words}"));
+    let error = list(|rate| rate.fit_error).map(|words| format!("mean error of the phases: {words}"));
+    spread.into_iter().chain(error).collect()
+}
+
+/// Warnings about inaccurate rates: the worst spread and the worst fit of each kernel.
+pub(super) fn inaccurate_rates(rates: &[Rate]) -> Vec<String> {
+    let worst =
+        |of: fn(&Rate) -> f64, kernel| rates.iter().filter(|rate| rate.kernel == kernel).map(of).fold(0.0, f64::max);
+    let list = |of: fn(&Rate) -> f64| {
+        let inaccurate =
+            RateKernel::ALL.into_iter().map(|kernel| (kernel, worst(of, kernel))).filter(|&(_, w)| w > INACCURATE);
+        let words: Vec<String> =
+            inaccurate.map(|(kernel, worst)| format!("{kernel:?} {:.0} %", 100.0 * worst).to_lowercase()).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let spread = list(|rate| rate.spread).map(|words| format!("repeats differ by up to: {words}"));
+    let error = list(|rate| rate.fit_error).map(|words| format!("largest error of the fits: {words}"));
+    spread.into_iter().chain(error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hpl::measure::probe::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn doubts_are_told() {
+        let sample = |disturbed| Sample {
+            quantity: Quantity::Copy,
+            threads: 1,
+            sizes: vec![1],
+            time_s: 1.0,
+            spread: 0.0,
+            rounds: 10,
+            disturbed,
+        };
+        assert_eq!(interruptions(&[sample(0), sample(3)]), None);
+        assert!(interruptions(&[sample(2), sample(8)]).unwrap().contains("50 %"));
+        assert_eq!(slowed_runs(2, 20), None);
+        assert!(slowed_runs(10, 40).unwrap().contains("25 %"));
+        let rate = |spread, fit_error| Rate {
+            kernel: RateKernel::Dgemm,
+            threads: 2,
+            coefficients: Vec::new(),
+            valid: vec![[1.0, 2.0]; 3],
+            spread,
+            fit_error,
+            date: String::new(),
+            origin: String::new(),
+        };
+        assert!(inaccurate_rates(&[rate(0.05, 0.05)]).is_empty());
+        let told = inaccurate_rates(&[rate(0.2, 0.05), rate(0.15, 0.3)]);
+        assert_eq!(told, ["repeats differ by up to: dgemm 20 %", "largest error of the fits: dgemm 30 %"]);
+    }
+}
