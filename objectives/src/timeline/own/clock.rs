@@ -3,6 +3,8 @@
 //! One walk serves several variants that differ in PFACT, RFACT, NBMIN, NDIV and BCAST: the tasks of a step are made
 //! once, then each variant executes them with its own clocks.
 
+use std::ops::Range;
+
 use hpl::plan::Part;
 
 use super::forms::PanelWork;
@@ -174,95 +176,111 @@ impl StepWalk<'_> {
 
     /// Executes a task of a column if its panel is already sent; returns whether it did.
     fn advance(&mut self, clocks: &mut Clocks, column: usize, op: &TimedTask) -> bool {
-        let rows = self.sampling.rows();
-        let all = column * rows..(column + 1) * rows;
         match *op {
+            TimedTask::WaitPanel { panel } | TimedTask::RsStartOverlapped { panel, .. } if !clocks.is_sent(panel) => {
+                return false;
+            }
             TimedTask::Fact { rows: ref parts, last, weight } => {
-                let work = self.variant.panels[usize::from(last)];
-                let parts = self.lists.facts[parts.clone()].iter();
-                let cost_s = parts.map(|part| part.slowness * (self.costs.fact_s)(work, part)).fold(0.0, f64::max);
-                // All ranks of the process column factor together, one pivot exchange per column: they end together.
-                let latest_s = clocks.ranks[all.clone()].iter().map(|rank| rank.now_s).fold(0.0, f64::max);
-                let end_s = latest_s + weight * cost_s;
-                for (row, rank) in clocks.ranks[all].iter_mut().enumerate() {
-                    self.step.fact_s += self.sampling.count(row) * (end_s - rank.now_s);
-                    rank.now_s = end_s;
-                }
+                let parts = &self.lists.facts[parts.clone()];
+                self.factor(clocks, column, parts, last, weight);
             }
+            TimedTask::Lbcast { owner, .. } if owner != column => {}
             TimedTask::Lbcast { panel, owner, words, weight } => {
-                if owner == column {
-                    let sent = &mut clocks.sent[panel & (clocks.in_flight - 1)];
-                    (sent.panel, sent.owner, sent.weight) = (Some(panel), owner, weight);
-                    let words = &self.lists.times[words..];
-                    for ((row, rank), &words) in sent.rows.iter_mut().zip(&clocks.ranks[all]).zip(words) {
-                        *row = (rank.now_s, words);
-                    }
+                let sent = &mut clocks.sent[panel & (clocks.in_flight - 1)];
+                (sent.panel, sent.owner, sent.weight) = (Some(panel), owner, weight);
+                let ranks = &clocks.ranks[self.ranks_of(column)];
+                for ((row, rank), &words) in sent.rows.iter_mut().zip(ranks).zip(&self.lists.times[words..]) {
+                    *row = (rank.now_s, words);
                 }
             }
-            TimedTask::WaitPanel { panel } => {
-                if !clocks.is_sent(panel) {
-                    return false;
-                }
-                for row in 0..rows {
-                    let arrival_s = self.arrival_s(clocks, column, row, panel);
-                    let rank = &mut clocks.ranks[column * rows + row];
-                    self.step.lbcast_s += self.sampling.count(row) * (arrival_s - rank.now_s).max(0.0);
-                    rank.now_s = rank.now_s.max(arrival_s);
-                }
-            }
+            TimedTask::WaitPanel { panel } => self.receive(clocks, column, panel),
             TimedTask::Pack { s, .. } => {
-                for (row, (rank, s)) in clocks.ranks[all].iter_mut().zip(&self.lists.times[s..]).enumerate() {
+                let ranks = clocks.ranks[self.ranks_of(column)].iter_mut();
+                for (row, (rank, s)) in ranks.zip(&self.lists.times[s..]).enumerate() {
                     rank.now_s += s;
                     self.step.update_s += self.sampling.count(row) * s;
                 }
             }
-            TimedTask::RsStart { panel, part, rows: row_send } => {
+            TimedTask::RsStart { panel, part, rows } => {
                 let at = clocks.rows_at(column, panel, part);
-                for row in 0..rows {
-                    self.start_rows(
-                        clocks,
-                        column * rows + row,
-                        at,
-                        self.lists.times[row_send.copy_s + row],
-                        &row_send,
-                    );
+                for (row, rank) in self.ranks_of(column).enumerate() {
+                    self.start_rows(clocks, rank, at, self.lists.times[rows.copy_s + row], &rows);
                 }
             }
-            TimedTask::RsStartOverlapped { panel, part, rows: row_send } => {
-                if !clocks.is_sent(panel) {
-                    return false;
-                }
+            TimedTask::RsStartOverlapped { panel, part, rows } => {
                 let at = clocks.rows_at(column, panel, part);
-                for row in 0..rows {
-                    let copy_s = self.lists.times[row_send.copy_s + row];
-                    let arrival_s = self.arrival_s(clocks, column, row, panel);
-                    let rank = column * rows + row;
-                    // Until the panel arrives the first thread updates with the others.
-                    if arrival_s <= clocks.ranks[rank].now_s {
-                        self.start_rows(clocks, rank, at, copy_s, &row_send);
-                    } else {
-                        clocks.ranks[rank].early = Some((arrival_s, copy_s, self.message_s(&row_send), at));
-                    }
-                }
+                self.start_rows_overlapped(clocks, column, panel, at, &rows);
             }
             TimedTask::RsWait { panel, part } => {
                 let at = clocks.slot(column, panel, part);
-                // With sampled steps, the step before may not have started this row exchange.
-                let (of, arrival_s) = clocks.rows[at];
-                for (row, rank) in clocks.ranks[all].iter_mut().enumerate().filter(|_| of == panel) {
-                    self.step.rs_s += self.sampling.count(row) * (arrival_s - rank.now_s).max(0.0);
-                    rank.now_s = rank.now_s.max(arrival_s);
-                }
+                self.wait_for_rows(clocks, column, panel, at);
             }
-            TimedTask::Fork => clocks.ranks[all].iter_mut().for_each(|rank| rank.forked_s = rank.now_s),
+            TimedTask::Fork => {
+                clocks.ranks[self.ranks_of(column)].iter_mut().for_each(|rank| rank.forked_s = rank.now_s);
+            }
             TimedTask::Update { s } => {
-                for (i, rank) in all.enumerate() {
+                for (i, rank) in self.ranks_of(column).enumerate() {
                     let [rows_s, update_s] = [0, 1].map(|j| self.lists.times[s + 2 * i + j]);
                     self.update(clocks, rank, rows_s, update_s);
                 }
             }
         }
         true
+    }
+
+    /// Indices of the ranks of a process column.
+    fn ranks_of(&self, column: usize) -> Range<usize> {
+        let rows = self.sampling.rows();
+        column * rows..(column + 1) * rows
+    }
+
+    /// All ranks of the process column factor a panel together, one pivot exchange per column: they end together.
+    fn factor(&mut self, clocks: &mut Clocks, column: usize, parts: &[FactRows], last: bool, weight: f64) {
+        let work = self.variant.panels[usize::from(last)];
+        let cost_s = parts.iter().map(|part| part.slowness * (self.costs.fact_s)(work, part)).fold(0.0, f64::max);
+        let ranks = &mut clocks.ranks[self.ranks_of(column)];
+        let latest_s = ranks.iter().map(|rank| rank.now_s).fold(0.0, f64::max);
+        let end_s = latest_s + weight * cost_s;
+        for (row, rank) in ranks.iter_mut().enumerate() {
+            self.step.fact_s += self.sampling.count(row) * (end_s - rank.now_s);
+            rank.now_s = end_s;
+        }
+    }
+
+    /// The ranks of a column wait for a panel that is sent.
+    fn receive(&mut self, clocks: &mut Clocks, column: usize, panel: usize) {
+        for (row, rank) in self.ranks_of(column).enumerate() {
+            let arrival_s = self.arrival_s(clocks, column, row, panel);
+            let rank = &mut clocks.ranks[rank];
+            self.step.lbcast_s += self.sampling.count(row) * (arrival_s - rank.now_s).max(0.0);
+            rank.now_s = rank.now_s.max(arrival_s);
+        }
+    }
+
+    /// The first threads of a column start a row exchange during an update, as soon as the panel arrives.
+    fn start_rows_overlapped(&mut self, clocks: &mut Clocks, column: usize, panel: usize, at: usize, rows: &RowSend) {
+        for (row, rank) in self.ranks_of(column).enumerate() {
+            let copy_s = self.lists.times[rows.copy_s + row];
+            let arrival_s = self.arrival_s(clocks, column, row, panel);
+            // Until the panel arrives the first thread updates with the others.
+            if arrival_s <= clocks.ranks[rank].now_s {
+                self.start_rows(clocks, rank, at, copy_s, rows);
+            } else {
+                clocks.ranks[rank].early = Some((arrival_s, copy_s, self.message_s(rows), at));
+            }
+        }
+    }
+
+    /// The ranks of a column wait for the end of a row exchange, which the step before may not have started where steps are sampled.
+    fn wait_for_rows(&mut self, clocks: &mut Clocks, column: usize, panel: usize, at: usize) {
+        let (of, arrival_s) = clocks.rows[at];
+        if of != panel {
+            return;
+        }
+        for (row, rank) in clocks.ranks[self.ranks_of(column)].iter_mut().enumerate() {
+            self.step.rs_s += self.sampling.count(row) * (arrival_s - rank.now_s).max(0.0);
+            rank.now_s = rank.now_s.max(arrival_s);
+        }
     }
 
     /// Moment at which a sent panel arrives on a rank.
