@@ -4,7 +4,7 @@
 //! has left: by the mean of few steps the whole is estimated with an error that is the same each time, which no repeat takes away. The
 //! timeline knows both, whatever its rates: the whole is its steps, each multiplied by what the windows near it took in proportion.
 
-use hpl::plan::windows::turn;
+use hpl::plan::windows::owner_cycle;
 use space::stats::squared_deviations;
 use space::{HplParams, WindowsResult};
 
@@ -22,7 +22,7 @@ pub struct WholeTime {
 
 /// Whether a window of `run` covers less than a cycle of the panel owners of `hpl`, or of those that a run of so few steps has.
 pub fn covers_no_cycle(hpl: &HplParams, run: &WindowsResult) -> bool {
-    let cycle = turn(hpl).min(hpl.n.div_ceil(hpl.nb.max(1)));
+    let cycle = owner_cycle(hpl).min(hpl.n.div_ceil(hpl.nb.max(1)));
     run.windows.iter().any(|window| window.steps < cycle)
 }
 

@@ -23,9 +23,9 @@ pub(crate) mod tag {
     const LBCAST: Tag = 1 << 12;
     const LBCASTS: usize = 1 << 12;
 
-    /// Tag of broadcast number `turn` along a process row.
-    pub(crate) fn lbcast(turn: usize) -> Tag {
-        LBCAST + (turn % LBCASTS) as Tag
+    /// Tag of the `number`-th broadcast along a process row.
+    pub(crate) fn lbcast(number: usize) -> Tag {
+        LBCAST + (number % LBCASTS) as Tag
     }
 }
 

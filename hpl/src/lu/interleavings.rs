@@ -77,9 +77,9 @@ impl Work {
     }
 }
 
-/// Element `at` of broadcast `turn`; broadcasts have no element in common.
-fn sent(turn: usize, at: usize) -> f64 {
-    (turn * 1000 + at) as f64
+/// Element `at` of broadcast `number`; broadcasts have no element in common.
+fn sent(number: usize, at: usize) -> f64 {
+    (number * 1000 + at) as f64
 }
 
 /// Element of the test matrix.
@@ -151,30 +151,30 @@ impl<'a> Rank<'a> {
 
     fn broadcast(&mut self, random: &mut Random) -> bool {
         if self.bcasts.len() < self.work.depth && self.begun < self.work.bcasts.len() && random.below(2) == 0 {
-            let (turn, (variant, root, len)) = (self.begun, self.work.bcasts[self.begun]);
+            let (number, (variant, root, len)) = (self.begun, self.work.bcasts[self.begun]);
             self.begun += 1;
             let broadcast = if root == self.comm.rank() {
-                let data: Vec<f64> = (0..len).map(|at| sent(turn, at)).collect();
-                Broadcast::send(self.comm, variant, turn, Msg::new(Arc::new(Buffer::from(&data[..])), 0..len))
+                let data: Vec<f64> = (0..len).map(|at| sent(number, at)).collect();
+                Broadcast::send(self.comm, variant, number, Msg::new(Arc::new(Buffer::from(&data[..])), 0..len))
             } else {
-                Broadcast::receive(self.comm, variant, turn, root, len)
+                Broadcast::receive(self.comm, variant, number, root, len)
             };
-            self.bcasts.push((turn, broadcast));
+            self.bcasts.push((number, broadcast));
             return true;
         }
         if self.bcasts.is_empty() {
             return false;
         }
-        let (turn, mut broadcast) = self.bcasts.remove(random.below(self.bcasts.len()));
+        let (number, mut broadcast) = self.bcasts.remove(random.below(self.bcasts.len()));
         if broadcast.ready() {
             let (msg, sends) = broadcast.finish(self.comm).unwrap();
-            assert!(msg.iter().enumerate().all(|(at, &found)| found == sent(turn, at)), "broadcast {turn}");
-            assert_eq!(msg.len(), self.work.bcasts[turn].2);
+            assert!(msg.iter().enumerate().all(|(at, &found)| found == sent(number, at)), "broadcast {number}");
+            assert_eq!(msg.len(), self.work.bcasts[number].2);
             self.sends.extend(sends);
             return true;
         }
-        let place = self.bcasts.partition_point(|(other, _)| *other < turn);
-        self.bcasts.insert(place, (turn, broadcast.poll(self.comm).unwrap()));
+        let place = self.bcasts.partition_point(|(other, _)| *other < number);
+        self.bcasts.insert(place, (number, broadcast.poll(self.comm).unwrap()));
         false
     }
 

@@ -1,6 +1,6 @@
 //! Which two candidates can be measured in turn.
 
-use hpl::plan::windows::covers_turn;
+use hpl::plan::windows::covers_owner_cycle;
 use space::{Candidate, DeviceChoice, KernelChoice, NodeSettings};
 
 /// Where windows of two candidates can be measured in turn, in the same memory.
@@ -38,7 +38,7 @@ impl PairRule {
             Self::InProcess(grids) => (true, grids),
             Self::InJob(grids) => (shape(a) == shape(b), grids),
         };
-        let known = |of: &Candidate| grids == Grids::All || covers_turn(&of.hpl);
+        let known = |of: &Candidate| grids == Grids::All || covers_owner_cycle(&of.hpl);
         fits && same(|of| (&of.engine.kernels, &of.engine.rank_kernels, &of.engine.settings))
             && [a, b].iter().all(|of| of.engine.device == DeviceChoice::None && known(of))
     }

@@ -123,7 +123,7 @@ impl Allocation {
                     let cores = |lines: usize| is_said.then(|| lines.saturating_mul(each.unwrap_or(1)));
                     lines.into_iter().map(cores).collect()
                 }
-                Hosts::Counts(name) => turns(&variable(name)?)?.into_iter().map(Some).collect(),
+                Hosts::Counts(name) => slots_after_names(&variable(name)?)?.into_iter().map(Some).collect(),
             };
             Some(Self { manager, job, cpus, ..Self::slurm("") })
         })
@@ -242,7 +242,7 @@ fn lines(text: &str) -> Vec<usize> {
 }
 
 /// Slots of each node, named in turn: `n1 4 n2 4`.
-fn turns(text: &str) -> Option<Vec<usize>> {
+fn slots_after_names(text: &str) -> Option<Vec<usize>> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let slots = words.chunks(2).map(|pair| pair.get(1)?.parse().ok().filter(|slots| *slots > 0));
     slots.collect::<Option<Vec<usize>>>().filter(|slots| !slots.is_empty())
@@ -273,8 +273,11 @@ mod tests {
             assert_eq!(counts(text), None, "{text}");
         }
         assert_eq!(lines("n1\nn1\n\nn2\nn1\n"), [3, 1]);
-        assert_eq!(turns("n1 4 n2 2"), Some(vec![4, 2]));
-        assert_eq!((turns("n1 4 n2"), turns(""), turns("n1 x")), (None, None, None));
+        assert_eq!(slots_after_names("n1 4 n2 2"), Some(vec![4, 2]));
+        assert_eq!(
+            (slots_after_names("n1 4 n2"), slots_after_names(""), slots_after_names("n1 x")),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -342,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_node_without_slots_is_malformed() {
-        assert_eq!(turns("a 4 b 0"), None);
+        assert_eq!(slots_after_names("a 4 b 0"), None);
     }
 
     #[test]

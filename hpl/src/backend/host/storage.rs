@@ -14,7 +14,7 @@ use crate::plan::PanelShape;
 use crate::plan::layout::Layout;
 
 /// Columns that a thread generates before the next thread's: about a slab of the update.
-const COLS_IN_TURN: usize = 256;
+const DEALT_COLS: usize = 256;
 
 impl Storage for HostBackend<'_, '_> {
     fn device(&self) -> Option<String> {
@@ -26,7 +26,7 @@ impl Storage for HostBackend<'_, '_> {
     }
 
     fn generate(&mut self, layout: &Layout, place: (usize, usize)) -> Result<(), Error> {
-        let parts = in_turn(self.a.reborrow(), self.team.threads());
+        let parts = dealt(self.a.reborrow(), self.team.threads());
         let fill = |parts: Vec<(usize, MatMut<'_>)>| {
             parts.into_iter().for_each(|(at, part)| matgen::generate(layout, place, at..at + part.cols(), part));
         };
@@ -35,7 +35,7 @@ impl Storage for HostBackend<'_, '_> {
 
     fn generate_trailing(&mut self, layout: &Layout, place: (usize, usize), first: usize) -> Result<Vec<f64>, Error> {
         let rows = self.a.rows() - layout.rows.local_from(place.0, first);
-        let parts = in_turn(self.a.reborrow(), self.team.threads());
+        let parts = dealt(self.a.reborrow(), self.team.threads());
         let partial_sums = self.team.map(parts, |parts: Vec<(usize, MatMut<'_>)>| {
             let mut sums = vec![0.0; rows];
             for (at, part) in parts {
@@ -94,8 +94,8 @@ impl Storage for HostBackend<'_, '_> {
 
 /// The columns of `a` for `threads` threads in turn, some columns each, with the index of their first column. A page lies near the
 /// thread that writes it first, so that the trailing matrix, whose columns all threads update, is near all of them to the end.
-fn in_turn(a: MatMut<'_>, threads: usize) -> Vec<Vec<(usize, MatMut<'_>)>> {
-    let cols = COLS_IN_TURN.min(a.cols().div_ceil(threads)).max(1);
+fn dealt(a: MatMut<'_>, threads: usize) -> Vec<Vec<(usize, MatMut<'_>)>> {
+    let cols = DEALT_COLS.min(a.cols().div_ceil(threads)).max(1);
     let mut parts: Vec<_> = (0..threads).map(|_| Vec::new()).collect();
     for (i, part) in a.chunks_cols(cols).into_iter().enumerate() {
         parts[i % threads].push((i * cols, part));

@@ -87,9 +87,9 @@ pub(crate) struct Broadcast<C: Comm> {
 }
 
 impl<C: Comm> Broadcast<C> {
-    /// Starts broadcast number `turn` of this row on the root, which sends `msg`.
-    pub(crate) fn send(row: &C, variant: Bcast, turn: usize, msg: Msg) -> Self {
-        let mut broadcast = Self::start(row, variant, turn, row.rank(), msg.len());
+    /// Starts the `number`-th broadcast of this row on the root, which sends `msg`.
+    pub(crate) fn send(row: &C, variant: Bcast, number: usize, msg: Msg) -> Self {
+        let mut broadcast = Self::start(row, variant, number, row.rank(), msg.len());
         let whole = Transfer { peer: 0, pieces: 0..broadcast.pieces.len() };
         broadcast.arrived(whole, &msg);
         broadcast.forward(row);
@@ -97,12 +97,12 @@ impl<C: Comm> Broadcast<C> {
     }
 
     /// Starts the broadcast on another rank: posts the receives of a panel of `len` doubles from rank `root`.
-    pub(crate) fn receive(row: &C, variant: Bcast, turn: usize, root: usize, len: usize) -> Self {
-        Self::start(row, variant, turn, root, len)
+    pub(crate) fn receive(row: &C, variant: Bcast, number: usize, root: usize, len: usize) -> Self {
+        Self::start(row, variant, number, root, len)
     }
 
-    fn start(row: &C, variant: Bcast, turn: usize, root: usize, len: usize) -> Self {
-        let (q, tag) = (row.size(), tag::lbcast(turn));
+    fn start(row: &C, variant: Bcast, number: usize, root: usize, len: usize) -> Self {
+        let (q, tag) = (row.size(), tag::lbcast(number));
         let Steps { pieces, receives, sends } = steps(variant, position(row.rank(), root, q), q);
         let post = |transfer: Transfer| {
             let from = rank_at(transfer.peer, root, q);

@@ -82,23 +82,23 @@ impl Random {
     }
 }
 
-/// The panel of broadcast `turn`; panels of different broadcasts have no element in common.
-fn panel(turn: usize, len: usize) -> Arc<Buffer> {
-    let data: Vec<f64> = (0..len).map(|i| (turn * 1000 + i) as f64).collect();
+/// The panel of broadcast `number`; panels of different broadcasts have no element in common.
+fn panel(number: usize, len: usize) -> Arc<Buffer> {
+    let data: Vec<f64> = (0..len).map(|i| (number * 1000 + i) as f64).collect();
     Arc::new(Buffer::from(&data[..]))
 }
 
-fn start<C: Comm>(row: &C, variant: Bcast, turn: usize, root: usize, len: usize) -> Broadcast<C> {
+fn start<C: Comm>(row: &C, variant: Bcast, number: usize, root: usize, len: usize) -> Broadcast<C> {
     if row.rank() == root {
-        Broadcast::send(row, variant, turn, Msg::new(panel(turn, len + 20), 10..10 + len))
+        Broadcast::send(row, variant, number, Msg::new(panel(number, len + 20), 10..10 + len))
     } else {
-        Broadcast::receive(row, variant, turn, root, len)
+        Broadcast::receive(row, variant, number, root, len)
     }
 }
 
-fn finish<C: Comm>(row: &C, broadcast: Broadcast<C>, turn: usize, len: usize) -> Msg {
+fn finish<C: Comm>(row: &C, broadcast: Broadcast<C>, number: usize, len: usize) -> Msg {
     let (msg, sends) = broadcast.finish(row).unwrap();
-    assert_eq!(*msg, panel(turn, len + 20)[10..10 + len], "broadcast {turn} on rank {}", row.rank());
+    assert_eq!(*msg, panel(number, len + 20)[10..10 + len], "broadcast {number} on rank {}", row.rank());
     sends.into_iter().for_each(|send| send.wait().unwrap());
     msg
 }
@@ -256,12 +256,12 @@ fn poll_at_random<C: Comm>(row: &C, mut broadcast: Broadcast<C>, random: &mut Ra
 fn equal_copies<C: Comm>(wrap: fn(ThreadComm) -> C, check: fn(&Msg, &C)) {
     for q in 1..=9 {
         on_each(q, wrap, |row| {
-            let (mut turn, mut random) = (0, Random(row.rank()));
+            let (mut number, mut random) = (0, Random(row.rank()));
             for (variant, root) in VARIANTS.into_iter().flat_map(|variant| (0..q).map(move |root| (variant, root))) {
                 for len in [1, 2, q - 1, q, q + 1, 100] {
-                    let broadcast = poll_at_random(row, start(row, variant, turn, root, len), &mut random);
-                    check(&finish(row, broadcast, turn, len), row);
-                    turn += 1;
+                    let broadcast = poll_at_random(row, start(row, variant, number, root, len), &mut random);
+                    check(&finish(row, broadcast, number, len), row);
+                    number += 1;
                 }
             }
         });
@@ -305,10 +305,10 @@ fn in_flight<C: Comm>(wrap: fn(ThreadComm) -> C, seed: usize) {
             let mut random = Random(seed + 100 * q + row.rank());
             let mut broadcasts: VecDeque<(usize, Option<Broadcast<C>>)> = VecDeque::new();
             let only_waits = random.below(4) == 0;
-            for turn in 0..60 {
+            for number in 0..60 {
                 // Lengths repeat, so that a mix-up would not show as a wrong length.
-                let variant = VARIANTS[(turn / 10 + seed) % 6];
-                broadcasts.push_back((turn, Some(start(row, variant, turn, turn * (1 + q / 4) % q, 30))));
+                let variant = VARIANTS[(number / 10 + seed) % 6];
+                broadcasts.push_back((number, Some(start(row, variant, number, number * (1 + q / 4) % q, 30))));
                 for _ in 0..if only_waits { 0 } else { random.below(12) } {
                     let at = random.below(broadcasts.len());
                     let broadcast = broadcasts[at].1.take().map(|broadcast| broadcast.poll(row).unwrap());
@@ -322,8 +322,8 @@ fn in_flight<C: Comm>(wrap: fn(ThreadComm) -> C, seed: usize) {
                     finish(row, broadcast.unwrap(), oldest, 30);
                 }
             }
-            for (turn, broadcast) in broadcasts {
-                finish(row, broadcast.unwrap(), turn, 30);
+            for (number, broadcast) in broadcasts {
+                finish(row, broadcast.unwrap(), number, 30);
             }
         });
     }

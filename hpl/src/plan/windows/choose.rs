@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use space::HplParams;
 
-use super::{Window, WindowError, lead, turn};
+use super::{Window, WindowError, lead, owner_cycle};
 
 /// Windows as requested by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ const LONGEST: usize = 8;
 /// steps are cheap enough for long windows.
 const LARGE: [(f64, usize); 5] = [(0.85, 4), (0.65, 4), (0.45, 4), (0.25, 8), (0.12, 16)];
 /// The same without look-ahead, where all ranks wait for every panel and the time of a step depends on its panel's owner.
-const LARGE_IN_TURN: [(f64, usize); 4] = [(0.75, 8), (0.4, 8), (0.2, 8), (0.1, 8)];
+const LARGE_WITHOUT_LOOK_AHEAD: [(f64, usize); 4] = [(0.75, 8), (0.4, 8), (0.2, 8), (0.1, 8)];
 
 /// The smallest trailing matrix of `auto`, as fraction of N. The steps after it take less than a thousandth of the time.
 const SMALLEST: f64 = 0.06;
@@ -83,9 +83,9 @@ const SMALLEST: f64 = 0.06;
 fn auto(hpl: &HplParams) -> Vec<Window> {
     let steps = hpl.n.div_ceil(hpl.nb);
     let requested: Vec<(f64, usize)> = match hpl.depth {
-        _ if covers_turn(hpl) => parts(hpl).into_iter().map(|part| (part, length(hpl))).collect(),
-        0 => LARGE_IN_TURN.to_vec(),
-        _ => LARGE.map(|(part, steps)| (part, steps.min(turn(hpl)))).to_vec(),
+        _ if covers_owner_cycle(hpl) => parts(hpl).into_iter().map(|part| (part, length(hpl))).collect(),
+        0 => LARGE_WITHOUT_LOOK_AHEAD.to_vec(),
+        _ => LARGE.map(|(part, steps)| (part, steps.min(owner_cycle(hpl)))).to_vec(),
     };
     let mut windows: Vec<Window> = Vec::new();
     for (part, length) in requested {
@@ -100,12 +100,12 @@ fn auto(hpl: &HplParams) -> Vec<Window> {
 /// Windows to compare two runs of the same order: pairs on trailing matrices of nearly the same order. Where one of the runs has a long cycle of
 /// panel owners, those of `auto` at any DEPTH: the timeline, which is needed to compare such runs, says what other owners do.
 pub(super) fn paired(a: &HplParams, b: &HplParams) -> Vec<[Window; 2]> {
-    let windows: Vec<[Window; 2]> = if covers_turn(a) && covers_turn(b) {
+    let windows: Vec<[Window; 2]> = if covers_owner_cycle(a) && covers_owner_cycle(b) {
         let [of_a, of_b] = [a, b].map(parts);
         let parts = if of_a.first() < of_b.first() { of_a } else { of_b };
         parts.into_iter().filter_map(|part| Some([at(a, part, length(a))?, at(b, part, length(b))?])).collect()
     } else {
-        let of = |hpl: &HplParams, (part, most): (f64, usize)| at(hpl, part, most.min(turn(hpl)).max(SHORTEST));
+        let of = |hpl: &HplParams, (part, most): (f64, usize)| at(hpl, part, most.min(owner_cycle(hpl)).max(SHORTEST));
         let mut windows: Vec<[Window; 2]> = Vec::new();
         for wanted in LARGE {
             let free = windows.last().map_or([0; 2], |last| last.map(|window| window.first + window.steps));
@@ -133,13 +133,13 @@ fn parts(hpl: &HplParams) -> Vec<f64> {
 
 /// Steps of a window that covers a cycle of panel owners.
 fn length(hpl: &HplParams) -> usize {
-    turn(hpl).clamp(SHORTEST, LONGEST)
+    owner_cycle(hpl).clamp(SHORTEST, LONGEST)
 }
 
 /// Whether windows contain a cycle of the panel owners of this run. On larger grids what the few owners in them have in common is in the
 /// prediction, the same each time.
-pub fn covers_turn(hpl: &HplParams) -> bool {
-    turn(hpl) <= LONGEST
+pub fn covers_owner_cycle(hpl: &HplParams) -> bool {
+    owner_cycle(hpl) <= LONGEST
 }
 
 /// The window of `length` steps whose middle is on the trailing matrix of order `part`·N; `None` where it would contain the

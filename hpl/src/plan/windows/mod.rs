@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use space::HplParams;
 use space::result::PhaseTime;
 
-pub use self::choose::{Windows, covers_turn};
+pub use self::choose::{Windows, covers_owner_cycle};
 pub use self::compare::{RateRatio, in_turn};
 pub use self::predict::{WholeRunPrediction, predict};
 
@@ -87,11 +87,11 @@ const LEAD: usize = 2;
 
 /// Steps of a window before the first that is timed.
 fn lead(hpl: &HplParams) -> usize {
-    turn(hpl).min(LEAD)
+    owner_cycle(hpl).min(LEAD)
 }
 
 /// Length of the cycle of panel owners in steps, lcm(P, Q), for a block-cyclic distribution.
-pub fn turn(hpl: &HplParams) -> usize {
+pub fn owner_cycle(hpl: &HplParams) -> usize {
     let (mut a, mut b) = (hpl.p, hpl.q);
     while b > 0 {
         (a, b) = (b, a % b);

@@ -19,7 +19,7 @@ use crate::Watch;
 use crate::machine::affinity;
 use crate::machine::host;
 use crate::measure::survey::Survey;
-use crate::plan::windows::{WindowError, Windows, covers_turn};
+use crate::plan::windows::{WindowError, Windows, covers_owner_cycle};
 use crate::program::memory::check_memory;
 use crate::program::{self, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
 use clap::error::{ContextKind, ContextValue};
@@ -214,7 +214,7 @@ fn xhpl(args: &Args, ranks: &Ranks) -> Result<(), XhplError> {
     describe(&runner, &candidates, ranks, engine.kernels());
     if let Some(reference) = reference {
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch: &() };
-        if !(covers_turn(&candidates[0].hpl) && covers_turn(&reference.hpl)) {
+        if !(covers_owner_cycle(&candidates[0].hpl) && covers_owner_cycle(&reference.hpl)) {
             note(
                 "a window is shorter than the cycle of panel owners, lcm(P, Q) steps: what other owners change is not in the ratio",
             );

@@ -10,7 +10,7 @@ use space::least_squares::non_negative;
 use space::stats::{mean, squared_deviations};
 use space::{Candidate, Share};
 
-use super::{WindowTimes, WindowsReport, turn};
+use super::{WindowTimes, WindowsReport, owner_cycle};
 use crate::plan::layout::{Distribution, Layout};
 
 /// Prediction of the whole run.
@@ -40,15 +40,15 @@ struct MeanStep {
 pub fn predict(candidate: &Candidate, report: &WindowsReport) -> WholeRunPrediction {
     let hpl = &candidate.hpl;
     let terms = terms(candidate);
-    let (steps, turn) = (terms.len(), turn(hpl));
+    let (steps, cycle) = (terms.len(), owner_cycle(hpl));
     let mut points = Vec::new();
     let mut known = vec![None; steps];
-    let weights = weights(report, steps, turn);
+    let weights = weights(report, steps, cycle);
     for (WindowTimes { window, step_s, .. }, weight) in report.windows.iter().zip(weights) {
         // Steps beyond whole cycles are left out.
-        let spare = if window.first > 0 && window.steps > turn { window.steps % turn } else { 0 };
-        for (at, times) in step_s[spare..].chunks(turn).enumerate() {
-            let first = window.first + spare + at * turn;
+        let spare = if window.first > 0 && window.steps > cycle { window.steps % cycle } else { 0 };
+        for (at, times) in step_s[spare..].chunks(cycle).enumerate() {
+            let first = window.first + spare + at * cycle;
             let of_steps = &terms[first..first + times.len()];
             let terms = [0, 1, 2].map(|term| mean(&of_steps.iter().map(|terms| terms[term]).collect::<Vec<_>>()));
             points.push(MeanStep { terms, step_s: mean(times), weight });
@@ -71,17 +71,17 @@ pub fn predict(candidate: &Candidate, report: &WindowsReport) -> WholeRunPredict
 /// Weight of the error of each window's cycles: the square of the number of steps that the window represents, those nearer to
 /// it than to another window. The few windows of large steps thus determine the fit there, and small steps, whose panels no
 /// update hides, have little influence on it.
-fn weights(report: &WindowsReport, steps: usize, turn: usize) -> Vec<f64> {
+fn weights(report: &WindowsReport, steps: usize, cycle: usize) -> Vec<f64> {
     let middle = |times: &WindowTimes| times.window.first as f64 + times.step_s.len() as f64 / 2.0;
     let mut middles: Vec<f64> = report.windows.iter().map(middle).collect();
     middles.sort_by(f64::total_cmp);
-    let turns = |times: &WindowTimes| times.step_s.len().div_ceil(turn).max(1);
+    let cycles = |times: &WindowTimes| times.step_s.len().div_ceil(cycle).max(1);
     let of = |times: &WindowTimes| {
         let at = middle(times);
         let before = middles.iter().rev().find(|&&other| other < at).map_or(0.0, |other| (other + at) / 2.0);
         let after = middles.iter().find(|&&other| other > at).map_or(steps as f64, |other| (other + at) / 2.0);
         // Windows with the same middle share the steps they represent.
-        let alike: usize = report.windows.iter().filter(|other| middle(other) == at).map(turns).sum();
+        let alike: usize = report.windows.iter().filter(|other| middle(other) == at).map(cycles).sum();
         (after - before).powi(2) / alike.max(1) as f64
     };
     report.windows.iter().map(of).collect()

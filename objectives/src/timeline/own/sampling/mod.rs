@@ -43,7 +43,7 @@ impl SampleSize {
 }
 
 /// Steps per process column, so that every column is the owner of an early and of a late panel.
-const TURNS: usize = 3;
+const STEPS_PER_COLUMN: usize = 3;
 
 /// The sample of one run.
 pub(super) struct Sampling {
@@ -56,8 +56,8 @@ pub(super) struct Sampling {
     classes: Vec<Vec<usize>>,
     /// For each process column a number that those have in common whose walked rows are equally fast; none where all ranks are.
     kinds: Vec<usize>,
-    /// Whether rows are dealt in turn, not by weights.
-    in_turn: bool,
+    /// Whether rows are block-cyclic, not dealt by weights.
+    cyclic_rows: bool,
     /// Whether columns are selected by their distance from the owner of the panel, otherwise by number.
     by_position: bool,
 }
@@ -88,15 +88,16 @@ impl Sampling {
             true => classes(candidate, slowness),
             false => (0..hpl.p).map(|row| vec![row]).collect(),
         };
-        let turns = if alike { 1 } else { lcm(hpl.p, hpl.q) };
+        let cycle = if alike { 1 } else { lcm(hpl.p, hpl.q) };
         let few = plan.steps().saturating_mul(columns) <= detail.whole;
-        let kept = if few { plan.steps() } else { detail.steps.max(if alike { TURNS * columns } else { 1 }) };
-        let steps = chosen(plan.steps(), depth, kept.max(1), turns);
+        let kept =
+            if few { plan.steps() } else { detail.steps.max(if alike { STEPS_PER_COLUMN * columns } else { 1 }) };
+        let steps = chosen(plan.steps(), depth, kept.max(1), cycle);
         let kinds = numbered((0..hpl.q).filter(|_| !slowness.is_empty()).map(|column| {
             let fast = |class: &Vec<usize>| slowness[class[0] * hpl.q + column].to_bits();
             classes.iter().map(fast).collect()
         }));
-        Self { plan, steps, columns, classes, kinds, in_turn: engine.weights.rows.is_empty(), by_position: alike }
+        Self { plan, steps, columns, classes, kinds, cyclic_rows: engine.weights.rows.is_empty(), by_position: alike }
     }
 
     /// Number of walked process rows.
@@ -166,7 +167,7 @@ impl Sampling {
         let rows = &self.plan.layout.rows;
         let owner = rows.block_owner(k);
         let at = class.partition_point(|&row| row < owner) % class.len();
-        let most = if self.in_turn {
+        let most = if self.cyclic_rows {
             class[(at + usize::from(class[at] == owner)) % class.len()]
         } else {
             let below = |row: usize| rows.local_len(row) - rows.local_from(row, rows.len().min((k + 1) * rows.nb()));
@@ -210,10 +211,10 @@ fn numbered(keys: impl Iterator<Item = Vec<u64>>) -> Vec<usize> {
 }
 
 /// The walked ones of `steps` steps, at least `kept` or all: (panel, number of steps that it represents). The stride is 1 plus
-/// a multiple of `turns`, so that every owner is sampled, and odd, so that it has a middle step.
-fn chosen(steps: usize, depth: usize, kept: usize, turns: usize) -> Vec<(usize, f64)> {
-    let turns = lcm(turns, 2);
-    let stride = (steps / kept).saturating_sub(1) / turns * turns + 1;
+/// a multiple of `cycle`, so that every owner is sampled, and odd, so that it has a middle step.
+fn chosen(steps: usize, depth: usize, kept: usize, cycle: usize) -> Vec<(usize, f64)> {
+    let cycle = lcm(cycle, 2);
+    let stride = (steps / kept).saturating_sub(1) / cycle * cycle + 1;
     if stride <= depth.max(1) {
         return (0..steps).map(|k| (k, 1.0)).collect();
     }
