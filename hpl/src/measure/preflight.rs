@@ -3,13 +3,14 @@
 //! All cores work at the same time, as in a run, each on its own small matrices: differences come from the core, its clock
 //! and other processes on it.
 
-use std::sync::{Barrier, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use space::stats::{MedianSpread, summary};
 
 use crate::backend::host::kernels::Kernels;
+use crate::backend::host::team::{Barrier, BarrierBroken};
 use crate::machine::affinity::pin_current_thread;
 use crate::machine::host;
 use crate::mat::{Mat, MatMut};
@@ -46,6 +47,9 @@ pub struct CoreRate {
 
 /// Measures products on all cores for `time`, then copies; without the cores for which the system refuses a thread, and all after the
 /// first of these.
+///
+/// # Panics
+/// When the kernels panic on a core.
 pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<CoreRate> {
     preflight_by(kernels, cores, time, |_| thread::Builder::new())
 }
@@ -62,11 +66,22 @@ fn preflight_by(
     let barrier = &OnceLock::new();
     thread::scope(|scope| {
         let start = |(index, &core): (usize, &usize)| {
-            builder(index).spawn_scoped(scope, move || measure(kernels, core, time, words, barrier)).ok()
+            let work = move || {
+                let barrier: &Barrier = barrier.wait();
+                let mut rate = None;
+                // The panic of another one breaks the barrier, and is passed on below.
+                let _ = barrier.guard(|| {
+                    rate = Some(measure(kernels, core, time, words, || barrier.wait(index))?);
+                    Ok::<_, BarrierBroken>(())
+                });
+                rate
+            };
+            builder(index).spawn_scoped(scope, work).ok()
         };
         let running: Vec<_> = cores.iter().enumerate().map_while(start).collect();
-        barrier.get_or_init(|| Barrier::new(running.len()));
-        running.into_iter().filter_map(|core| core.join().ok()).collect()
+        barrier.get_or_init(|| Barrier::new(running.len().max(1), false));
+        let joined = running.into_iter().map(|core| core.join());
+        joined.filter_map(|rate| rate.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))).collect()
     })
 }
 
@@ -76,14 +91,14 @@ fn copy_words(free_bytes: u64, cores: usize) -> usize {
     usize::try_from(each).unwrap_or(usize::MAX).clamp(LEAST_COPY_WORDS, COPY_WORDS)
 }
 
+/// Measures one core; `meet` waits for the others.
 fn measure(
     kernels: &dyn Kernels,
     core: usize,
     time: Duration,
     copy_words: usize,
-    barrier: &OnceLock<Barrier>,
-) -> CoreRate {
-    let barrier = barrier.wait();
+    meet: impl Fn() -> Result<(), BarrierBroken>,
+) -> Result<CoreRate, BarrierBroken> {
     let bound = pin_current_thread(core).is_ok() && host::facts().cores_allowed == [core];
     let a = vec![0.5; ORDER * ORDER];
     let b = vec![0.25; ORDER * ORDER];
@@ -95,7 +110,7 @@ fn measure(
         begun.elapsed().as_secs_f64()
     };
     product();
-    barrier.wait();
+    meet()?;
     let begun = Instant::now();
     let mut times = vec![product()];
     while begun.elapsed() < time {
@@ -104,7 +119,7 @@ fn measure(
     let MedianSpread { median, spread } = summary(&times);
     let source = vec![1.0; copy_words];
     let mut target = vec![0.0; copy_words];
-    barrier.wait();
+    meet()?;
     let copies = (0..COPIES).map(|_| {
         let begun = Instant::now();
         target.copy_from_slice(std::hint::black_box(&source));
@@ -112,20 +127,38 @@ fn measure(
         begun.elapsed().as_secs_f64()
     });
     let copy_s = copies.fold(f64::INFINITY, f64::min);
-    CoreRate {
+    Ok(CoreRate {
         core,
         bound,
         rate_gflops: 2e-9 * (ORDER as f64).powi(3) / median,
         spread,
         copy_bytes_per_s: 16.0 * copy_words as f64 / copy_s,
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::host::kernels::load;
+    use crate::backend::host::kernels::{Builtin, load};
     use space::KernelChoice;
+
+    /// Kernels that fail on one thread.
+    struct Failing;
+
+    impl Kernels for Failing {
+        fn name(&self) -> String {
+            "failing".to_owned()
+        }
+
+        fn gemm(&self, a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>) {
+            assert!(thread::current().name() != Some("fails"), "on purpose");
+            Builtin::best().gemm(a, b, c);
+        }
+
+        fn trsm(&self, l: Mat<'_>, b: MatMut<'_>) {
+            Builtin::best().trsm(l, b);
+        }
+    }
 
     #[test]
     fn every_core_is_measured() {
@@ -159,5 +192,17 @@ mod tests {
             };
             assert_eq!(preflight_by(&*kernels, &cores, Duration::ZERO, builder).len(), started);
         }
+    }
+
+    /// The other cores waited for it without end.
+    #[test]
+    fn a_panic_on_one_core_reaches_the_caller() {
+        let cores = [host::facts().cores_allowed[0]; 3];
+        let builder = |index| {
+            let builder = thread::Builder::new();
+            if index == 1 { builder.name("fails".to_owned()) } else { builder }
+        };
+        let looked = std::panic::catch_unwind(|| preflight_by(&Failing, &cores, Duration::ZERO, builder));
+        assert_eq!(looked.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
     }
 }
