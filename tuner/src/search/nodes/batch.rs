@@ -7,7 +7,7 @@ use objectives::real::Extent;
 use space::{Candidate, Candidates};
 
 use super::group::{MOST_GROUPS, NodeGroup};
-use super::speed::{cancelled, fit, speeds};
+use super::speed::{cancelled, fit, in_typical_time, speeds};
 use crate::record::{Identity, Objective, PlannedTrial, Row};
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, Trial, TrialResult};
@@ -74,12 +74,13 @@ impl NodesView<'_> {
         if groups.len() < 2 || !self.fits() {
             return Vec::new();
         }
+        let speeds = speeds(self.rows, self.setup.reference);
         let cancelled = cancelled(self.rows, self.setup.reference);
-        let mut history = History::from_rows(&cancelled, self.setup.domain, Objective::Gflops);
+        let in_typical_time = in_typical_time(&cancelled, &speeds);
+        let mut history = History::from_rows(&in_typical_time, self.setup.domain, Objective::Gflops);
         let of_group = |plan: &&PlannedTrial| groups.iter().any(|group| plan.nodes == group.hosts);
         let mut plans: Vec<PlannedTrial> = self.interrupted.iter().filter(of_group).cloned().collect();
         plans.iter().for_each(|plan| self.believe(&mut history, plan, self.next_trial));
-        let speeds = speeds(self.rows, self.setup.reference);
         let done = self.rows.iter().filter(|row| row.strategy != Identity::REFERENCE).count();
         for group in groups {
             if plans.iter().any(|plan| plan.nodes == group.hosts) {

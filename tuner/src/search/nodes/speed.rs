@@ -38,7 +38,7 @@ pub fn speeds<'a>(rows: &'a [Row], reference: &Candidate) -> BTreeMap<&'a str, f
 }
 
 /// The rows of groups of known speed with the rates and times of the typical one, by rising number; the reference is there once, as it has
-/// the same rate on all of them then.
+/// the same rate on all of them then. Their wall-clock times are those that they took.
 pub fn cancelled(rows: &[Row], reference: &Candidate) -> Vec<Row> {
     let speeds = speeds(rows, reference);
     let mut seen_reference = false;
@@ -62,6 +62,16 @@ pub fn cancelled(rows: &[Row], reference: &Candidate) -> Vec<Row> {
         }
     };
     of_known.into_iter().filter(|(row, _)| first(row)).map(of_typical).collect()
+}
+
+/// `rows` with the wall-clock time that the typical group would have taken for each: it bounds the rate of a trial that was ended at its
+/// limit. `speeds`: natural logarithm of the [speed](speeds) of each group.
+pub fn in_typical_time(rows: &[Row], speeds: &BTreeMap<&str, f64>) -> Vec<Row> {
+    let of = |row: &Row| {
+        let log = row.nodes.as_deref().and_then(|group| speeds.get(group)).copied().unwrap_or(0.0);
+        Row { wall_s: row.wall_s * log.exp(), ..row.clone() }
+    };
+    rows.iter().map(of).collect()
 }
 
 #[cfg(test)]
@@ -101,6 +111,28 @@ pub(super) mod tests {
         for (found, expected) in of.into_iter().zip([(0, 64, 20.0), (5, 128, 24.0), (6, 96, 22.0)]) {
             assert!((found.0, found.1) == (expected.0, expected.1) && (found.2 - expected.2).abs() < 1e-9, "{found:?}");
         }
+    }
+
+    /// 100 s on a node of speed 0.8 are 80 s on the typical one: the rate may be above that of 100 s.
+    #[test]
+    fn a_trial_that_was_ended_is_bounded_by_the_time_of_the_typical_group() {
+        let mut rows: Vec<Row> =
+            [("n1", 1.0), ("n2", 0.8), ("n3", 1.0)].map(|(node, speed)| on(0, node, 64, (20.0, speed))).to_vec();
+        let ended = |trial, node: &str| Row {
+            passed: false,
+            outcome: Outcome::TimedOut,
+            rate_gflops: None,
+            wall_s: 100.0,
+            ..on(trial, node, 96, (20.0, 1.0))
+        };
+        rows.extend([ended(3, "n2"), ended(4, "n3")]);
+        let reference = rows[0].candidate();
+        let known = cancelled(&rows, &reference);
+        let walls =
+            in_typical_time(&known, &speeds(&rows, &reference)).iter().map(|row| row.wall_s).collect::<Vec<_>>();
+        assert_eq!(walls.len(), 3, "the reference once");
+        assert!((walls[1] - 80.0).abs() < 1e-9 && walls[2] == 100.0, "{walls:?}");
+        assert_eq!(known[1].wall_s, 100.0, "what it cost");
     }
 
     #[test]
