@@ -60,9 +60,10 @@ pub struct PairedRun {
 pub enum TrialResult {
     /// A run with a passed residual, or the windows of one that passed their checks, in GFLOP/s of whole runs.
     Rate(f64),
-    /// Ended at its time limit: the rate is at most this many GFLOP/s.
+    /// Ended at its time limit, which bounds its rate.
     TimedOut {
-        /// Rate that a run finishing just at the limit would have had.
+        /// Rate of a run that ends just at the limit, in GFLOP/s. Of a whole run all of its time counts as solution: the bound is too low
+        /// by the part in which its matrix was generated, which is not known.
         at_most_gflops: f64,
     },
     /// Crashed, failed its residual, or could not start.
@@ -246,12 +247,11 @@ fn quickest_windows<R: Finished>(rows: &[&R]) -> Option<(f64, f64)> {
     rates.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// The rate that a trial which was ended before its end can have had at most, in GFLOP/s of its extent; `quickest`: of
+/// The bound of the rate of a trial that was ended before its end, in GFLOP/s of its extent, see [`TrialResult::TimedOut`]; `quickest`: of
 /// all [windows](quickest_windows).
 fn limit<R: Finished>(row: &R, quickest: Option<(f64, f64)>) -> Option<f64> {
     match (row.extent(), row.outcome()) {
         (_, record::Outcome::Beaten) => row.estimated_rate_gflops(),
-        // Counts the generation of the matrix as solution time: too low a bound by that share.
         (Extent::Whole, _) => Some(rate_gflops(row.n(), row.wall_s())),
         // Windows take the same part of all runs, nearly: what takes twice as long is half as fast.
         (Extent::Windows, _) => quickest.map(|(wall_s, rate)| rate * wall_s / row.wall_s()),
