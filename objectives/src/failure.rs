@@ -83,7 +83,7 @@ pub enum Failure {
         file: String,
         /// What is wrong with it.
         problem: String,
-        /// The same of what the program printed.
+        /// Lines that the program printed: the last ones, and the first.
         telling_lines: Vec<String>,
     },
 }

@@ -25,13 +25,13 @@ pub enum EngineProfile {
 }
 
 impl Candidate {
-    /// The same at matrix order `n`.
+    /// This candidate at matrix order `n`.
     #[must_use]
     pub fn at_n(&self, n: usize) -> Self {
         Self { hpl: HplParams { n, ..self.hpl }, engine: self.engine.clone() }
     }
 
-    /// The same with the kernels of rank `rank` for all, where ranks have their own.
+    /// This candidate with the kernels of rank `rank` for all, where ranks have their own.
     #[must_use]
     pub fn with_kernels_of(&self, rank: usize) -> Self {
         let mut candidate = self.clone();

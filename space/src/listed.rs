@@ -15,7 +15,7 @@ pub struct Listed {
 /// Why a list of points is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListedError {
-    /// The same point twice.
+    /// A point is there twice.
     #[error("points {first} and {second} are the same point")]
     Duplicate {
         /// Index of its first appearance.

@@ -21,7 +21,8 @@ pub fn required_bytes(n: usize, p: usize, q: usize, nb: usize, depth: usize) -> 
     bytes_with((depth, 2), (p, 1), q, n, nb)
 }
 
-/// The same where each rank is a process of its own, in our engine: ((DEPTH + 3)·Q + 3·P)·NB columns beside the matrix.
+/// Memory that a run of our engine takes where each rank is a process of its own, in bytes: ((DEPTH + 3)·Q + 3·P)·NB columns beside the
+/// matrix.
 ///
 /// What a process has received is no memory for what it sends: at Q > 1 it has one panel more, and at P > 1 it has, besides U, the
 /// rows that it sends and those that it receives. Neither is counted where no other rank has a part of them.

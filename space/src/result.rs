@@ -93,7 +93,7 @@ pub struct PhaseTime {
 }
 
 impl PhaseTime {
-    /// The same with all its times multiplied by `factor`.
+    /// This phase of a step with all its times multiplied by `factor`.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {

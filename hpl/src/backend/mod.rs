@@ -60,7 +60,7 @@ pub(crate) trait Backend: Columns + Storage {
     /// When a rank or a thread fails.
     fn update<M: Meanwhile>(&mut self, l: &Self::L, update: &Update<'_>, meanwhile: &mut M) -> Result<Instant, Error>;
 
-    /// The same for the columns of one panel, with L1 and L2 as stored in `panel` and without tasks during the update. Returns
+    /// [`update`](Self::update) of the columns of one panel, with L1 and L2 as stored in `panel` and without tasks meanwhile. Returns
     /// the time at which the row swap was complete.
     ///
     /// # Errors

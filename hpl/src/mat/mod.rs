@@ -141,7 +141,7 @@ impl<'a> MatMut<'a> {
         Mat { ptr: self.ptr, rows: self.rows, cols: self.cols, ld: self.ld, life: PhantomData }
     }
 
-    /// The same view for a shorter time.
+    /// A view of the same elements that borrows this one.
     pub fn reborrow(&mut self) -> MatMut<'_> {
         MatMut { ptr: self.ptr, rows: self.rows, cols: self.cols, ld: self.ld, life: PhantomData }
     }

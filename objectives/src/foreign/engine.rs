@@ -90,7 +90,7 @@ impl Foreign {
         &self.profile
     }
 
-    /// The same with the clock of the nodes asked of Slurm, for candidates that have one.
+    /// This engine with the clock of its nodes asked of Slurm, for candidates that have one.
     #[must_use]
     pub fn clocked_by(self, slurm_clock: Option<SlurmClock>) -> Self {
         Self { slurm_clock, ..self }
@@ -122,8 +122,8 @@ impl Foreign {
         filled
     }
 
-    /// The same with `words` in the place of the program and its flags: where its ranks would be started. `None` where no word of the
-    /// command is the program alone.
+    /// The command of a run with `words` in the place of the program and its flags: these are started where its ranks would be. `None`
+    /// where no word of the command is the program alone.
     pub fn started_in_its_place(
         &self,
         candidate: &Candidate,

@@ -119,7 +119,7 @@ impl MpiJob {
         }
     }
 
-    /// The same with its ranks on `nodes` alone; the same where none is named.
+    /// This job with its ranks on `nodes` alone; as it is where none is named.
     #[must_use]
     pub fn on(&self, nodes: &[String]) -> Self {
         let nodes = if nodes.is_empty() { self.nodes.clone() } else { nodes.to_vec() };
@@ -145,7 +145,7 @@ impl MpiJob {
         command
     }
 
-    /// The same with `words` in the place of the program and its flags.
+    /// The command of a run with `words` in the place of the program and its flags.
     pub fn started_in_its_place(&self, candidate: &Candidate, words: &[OsString]) -> Vec<OsString> {
         let mut command = self.launch(candidate);
         command.extend_from_slice(words);

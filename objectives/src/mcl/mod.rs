@@ -29,7 +29,7 @@ pub enum InnerGrid {
     /// p_x × q_x as square as possible with p_x ≤ q_x.
     #[default]
     Square,
-    /// The same, but row after row of the run's own grid where p_x or q_x would be prime.
+    /// As [`Square`](Self::Square), but row after row of the run's own grid where p_x or q_x would be prime.
     PrimesKeepGrid,
 }
 

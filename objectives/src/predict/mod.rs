@@ -184,7 +184,7 @@ impl Predictor {
         if covers_no_cycle(&candidate.hpl, run) { self.by_timeline(candidate, run) } else { None }
     }
 
-    /// The same of two runs in turn: whether windows say the ratio of the whole by themselves, else the times of both.
+    /// The times of two whole runs of which windows were measured in turn, unless these say the ratio of the whole by themselves.
     pub fn whole_times(&self, pair: [(&Candidate, &WindowsResult); 2]) -> PairTimes {
         if !pair.iter().any(|(candidate, run)| covers_no_cycle(&candidate.hpl, run)) {
             return PairTimes::ByWindows;

@@ -25,12 +25,12 @@ pub fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     answer(Command::new(program).args(arguments))
 }
 
-/// The same of a command with an environment of its own.
+/// The output as by [`output_of`], of a command that may have an environment and a folder of its own.
 pub fn answer(command: &mut Command) -> Option<String> {
     answer_within(command, ANSWERS)
 }
 
-/// The same of a command that may take so long.
+/// The output as by [`output_of`], of a command that may take as long as `limit`.
 pub fn answer_within(command: &mut Command, limit: Duration) -> Option<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let mut output = ChildOutput::of(&mut child);

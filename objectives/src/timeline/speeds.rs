@@ -75,7 +75,7 @@ impl Speeds {
 }
 
 impl Speeds {
-    /// The same with `rows` rows of each process row: largest and median product.
+    /// Largest and median product of seconds per multiply–add and local rows in a class, with `rows` rows of each process row.
     pub(super) fn products_with(&self, class: usize, rows: impl Fn(usize) -> f64) -> [f64; 2] {
         let class = &self.classes[class];
         let speed = |row: usize| class.table.first().map_or(class.slowest, |values| values[row]);

@@ -112,7 +112,7 @@ impl Cluster {
         Self::new(groups, (0..nodes.len()).map(row).collect::<Result<_, _>>()?)
     }
 
-    /// The same with groups merged that differ in their names only, and the new group of each.
+    /// This cluster with groups merged that differ in their names only, and the new group of each.
     pub fn joined(&self) -> (Self, Vec<usize>) {
         let mut first: Vec<usize> = Vec::new();
         let mut became = Vec::with_capacity(self.groups.len());
@@ -136,7 +136,7 @@ impl Cluster {
         (Self { groups, links }, became)
     }
 
-    /// The same nodes with other speeds in GFLOP/s, one per group.
+    /// This cluster with other speeds of its nodes in GFLOP/s, one per group.
     ///
     /// # Errors
     /// [`WeightsError`] for speeds that are negative, not finite, all 0, or not one per group.

@@ -107,7 +107,7 @@ pub fn advise(cluster: &Cluster, request: &AdviceRequest) -> Result<Advice, Weig
     best
 }
 
-/// The same for one order.
+/// The weights for runs of order `n`.
 fn advise_at(cluster: &Cluster, request: &AdviceRequest, n: usize) -> Result<Advice, WeightsError> {
     let (wanted, slem) = request.method.shares(cluster, n, &request.slem)?;
     // Equal weights are HPL's own distribution: memory limits N instead of the weights.

@@ -58,7 +58,7 @@ impl ForeignDomain {
         Self::within(spec, foreign, &Limits::default())
     }
 
-    /// The same with the values that `limits` allow; they are of [`Limits::parse_for`].
+    /// The domain of an engine that obeys `foreign`, with the values that `limits` allow; these are of [`Limits::parse_for`].
     ///
     /// # Errors
     /// [`DomainError`] naming the rule or the limit that leaves no candidate.
@@ -66,7 +66,7 @@ impl ForeignDomain {
         Self::with_at_most(spec, foreign, limits, MAX_POINTS)
     }
 
-    /// The same with at most `most` points, unless the coarsest values make more.
+    /// [`ForeignDomain::within`] with at most `most` points, unless the coarsest values make more.
     ///
     /// # Errors
     /// As [`ForeignDomain::within`], and [`DomainError::TooMany`] where these make more than [`TOO_MANY_POINTS`].

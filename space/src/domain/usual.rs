@@ -69,7 +69,7 @@ impl Expert {
         Candidate { hpl, engine }.canonical(profile)
     }
 
-    /// The same if it can run in `memory_bytes`, of which it takes what `workspace` says, and differs from the default.
+    /// [`Expert::candidate`], if it can run in `memory_bytes`, of which it takes what `workspace` says, and differs from the default.
     ///
     /// # Errors
     /// Why not, as a clause.

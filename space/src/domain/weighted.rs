@@ -109,7 +109,7 @@ impl WeightedDomain {
         Self::with_at_most(spec, limits, MAX_POINTS)
     }
 
-    /// The same with at most `most` points, unless the coarsest values make more.
+    /// [`WeightedDomain::within`] with at most `most` points, unless the coarsest values make more.
     ///
     /// # Errors
     /// As [`WeightedDomain::within`], and [`DomainError::TooMany`] where these make more than [`TOO_MANY_POINTS`].

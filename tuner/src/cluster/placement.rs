@@ -106,7 +106,7 @@ pub(crate) fn placed(engine: &Foreign, candidate: &Candidate, program: &Path) ->
     }
 }
 
-/// The same of as many ranks as there are `nodes`, each with the threads of one.
+/// Where as many ranks as there are `nodes` are started, each with the threads of one node.
 ///
 /// # Errors
 /// As of [`placed`].

@@ -50,7 +50,7 @@ impl Advice {
         Self { state: CheckState::Change, change: Some(change.into()), ..Self::good(topic, found) }
     }
 
-    /// The same with its worth.
+    /// This advice with its worth.
     #[must_use]
     pub fn worth(self, worth: impl Into<String>) -> Self {
         Self { worth: Some(worth.into()), ..self }

@@ -88,7 +88,7 @@ impl Question {
         Some(Self { hpl, nodes: measured.nodes, threads: 1 })
     }
 
-    /// The same run of another order.
+    /// This run at order `n`.
     pub fn at(self, n: usize) -> Self {
         Self { hpl: HplParams { n, ..self.hpl }, ..self }
     }

@@ -44,7 +44,7 @@ impl Begun {
         }
     }
 
-    /// The same trial to be started once more, under its number.
+    /// This trial to be started once more, under its number.
     pub fn again(&self) -> PlannedTrial {
         let identity = self.identity.clone();
         PlannedTrial {

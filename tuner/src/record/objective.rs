@@ -48,7 +48,7 @@ impl Objective {
         self.power_limit_w().is_none_or(|limit| watts <= limit as f64)
     }
 
-    /// The same without its power limit.
+    /// This objective without its power limit.
     pub fn unlimited(self) -> Self {
         if self.power_limit_w().is_some() { Self::Gflops } else { self }
     }

@@ -53,7 +53,7 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as a text.
+/// The text of the file at `path`, of so many bytes at most.
 ///
 /// # Errors
 /// As [`read`], and bytes that are no text.

@@ -307,7 +307,7 @@ impl Session {
         self.used_by_s(rows).max(self.elapsed_s)
     }
 
-    /// The same when the last of the rows was finished.
+    /// Wall-clock seconds of the budget that were used up when the last of the rows was finished.
     pub fn used_by_s<R: Finished>(&self, rows: &[R]) -> f64 {
         rows.iter().map(|row| self.budget_s - row.budget_left_s()).fold(0.0, f64::max)
     }

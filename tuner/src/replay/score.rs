@@ -50,7 +50,7 @@ pub struct ToolScore {
     pub performance: f64,
     /// True relative distance of the declared best from the best, 95th percentile.
     pub regret_p95: f64,
-    /// The same, mean.
+    /// True relative distance of the declared best from the best, mean.
     pub regret_mean: f64,
     /// Evaluations of a search, mean.
     pub evaluations: f64,

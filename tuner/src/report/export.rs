@@ -60,7 +60,7 @@ impl Exports {
         })
     }
 
-    /// The same for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` are in the same folder;
+    /// These files for another engine: `run.sh` holds its command, as it runs in this folder, and its `inputs` are in the same folder;
     /// `settings` are those of the nodes that the command does not make.
     pub fn foreign(
         self,

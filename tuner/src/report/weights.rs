@@ -91,7 +91,7 @@ impl MethodComparison<'_> {
         text
     }
 
-    /// The same as JSON.
+    /// This comparison as JSON.
     ///
     /// # Errors
     /// Of the serializer; there is no reason for one.

@@ -32,7 +32,7 @@ impl Budget {
         Self { started, spent_before_s, total_s, after_job_s: 0.0, ahead_s: 0.0 }
     }
 
-    /// The same as part of the `whole_s` seconds of a session, whose job ends before they are used.
+    /// This budget as part of the `whole_s` seconds of a session, whose job ends before they are used.
     #[must_use]
     pub fn of_session(self, whole_s: f64) -> Self {
         Self { after_job_s: (whole_s - self.total_s).max(0.0), ..self }

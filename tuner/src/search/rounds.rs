@@ -91,7 +91,7 @@ pub fn power_w<R: Finished>(rows: &[R], candidate: &Candidate) -> Option<(f64, E
     of(Extent::Whole, &here).or_else(|| of(Extent::Whole, &elsewhere)).or_else(|| of(Extent::Windows, &here))
 }
 
-/// The same where it is above the power limit.
+/// [`power_w`] of a candidate where it is above the power limit of the objective.
 pub fn above_limit_w<R: Finished>(rows: &[R], candidate: &Candidate, objective: Objective) -> Option<(f64, Extent)> {
     power_w(rows, candidate).filter(|(watts, _)| !objective.allows(*watts))
 }

@@ -90,7 +90,7 @@ pub(crate) fn read_params(path: Option<&Path>) -> anyhow::Result<EngineParams> {
     Ok(read_file(path)?.params)
 }
 
-/// The same for a run of `ranks` ranks: as in xhpl the cores are spread over them where the file does not give the threads.
+/// Engine parameters for a run of `ranks` ranks: as in xhpl the cores are spread over them where the file does not give the threads.
 pub(crate) fn read_params_of(path: Option<&Path>, ranks: usize) -> anyhow::Result<EngineParams> {
     let EngineFile { mut params, divide_cores } = read_file(path)?;
     if divide_cores {

@@ -73,7 +73,7 @@ impl NodeProcesses {
     }
 }
 
-/// The same with the processes on the nodes of its runs, where their sensors are to be read.
+/// The [`reader`] of a session with the processes on the nodes of its runs, where their sensors are to be read.
 pub fn reader_of_nodes(nodes: &SessionNodes<'_>, root: &Path, agents: Option<&Arc<NodeAgents>>) -> PowerReader {
     let power = reader(nodes, root);
     match agents.filter(|_| power.needs_nodes()) {

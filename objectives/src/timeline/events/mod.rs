@@ -58,7 +58,7 @@ pub fn weighted_time_s(hpl: &HplParams, weights: &Weights, platform: &Platform, 
     mean_s * panels as f64 + trsv_s(hpl, platform)
 }
 
-/// The same from every step.
+/// The time in seconds from every step, of blocks that are dealt block-cyclically.
 ///
 /// # Panics
 /// As [`time_s`].

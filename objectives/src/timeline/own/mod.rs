@@ -104,12 +104,13 @@ impl OwnModel {
         })
     }
 
-    /// The same from all steps and strips on all ranks, without the cache: the reference for [`OwnModel::time_s`].
+    /// Time of factorization and back substitution in seconds, from all steps and strips on all ranks: the reference for
+    /// [`OwnModel::time_s`].
     pub fn exact_time_s(&self, candidate: &Candidate) -> f64 {
         self.one_time_s(candidate, SampleSize::EACH_STRIP)
     }
 
-    /// The same for ranks whose computation takes `slowness` times as long, by process row, then column.
+    /// [`OwnModel::time_s`] of ranks whose computation takes `slowness` times as long, by process row, then column.
     ///
     /// # Panics
     /// When there is not one factor per rank.
@@ -130,7 +131,7 @@ impl OwnModel {
         Timeline { total_s, steps, trsv_s: run.trsv_s() }
     }
 
-    /// The same, unless it would take long.
+    /// [`OwnModel::timeline`], unless it would take long to compute.
     pub fn short_timeline(&self, candidate: &Candidate) -> Option<Timeline> {
         self.is_short(candidate).then(|| self.timeline(candidate))
     }

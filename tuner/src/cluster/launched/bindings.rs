@@ -23,7 +23,7 @@ pub(crate) fn bindings(job: &MpiJob, ranks: usize, threads: usize) -> anyhow::Re
     bindings_within(job, ranks, threads, STARTS + Duration::from_millis(STARTS_A_RANK_MS * ranks as u64))
 }
 
-/// The same of a job that has this time to start and answer.
+/// As [`bindings`], of a job that has the time `limit` to start and answer.
 ///
 /// # Errors
 /// As of [`bindings`].

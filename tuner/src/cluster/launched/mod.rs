@@ -60,7 +60,7 @@ fn variables(job: &MpiJob) -> Vec<(String, String)> {
     job.environment().map(|(name, folder)| (name, format!("{folder}-p"))).into_iter().collect()
 }
 
-/// The same of the job that `words` start with more variables in its environment; `cancel` ends what is left of one that failed, and was
+/// As [`said`], of the job that `words` start with more variables in its environment; `cancel` ends what is left of one that failed, and was
 /// started since the moment that it is given: the session itself and runs may be steps of the same name.
 ///
 /// # Errors

@@ -58,7 +58,7 @@ impl Power {
         })
     }
 
-    /// The same of the file at `path`, with its bytes.
+    /// What the meter's file at `path` says of the run with these stamps, and the bytes of the file.
     ///
     /// # Errors
     /// [`PackError::PowerLog`].

@@ -102,7 +102,7 @@ impl PowerReader {
         }
     }
 
-    /// The same with the sensors of all nodes of the runs, as far as these answer; without any answer it stays as it is.
+    /// This reader with the sensors of all nodes of the runs, as far as these answer; without any answer it stays as it is.
     #[must_use]
     pub fn with_nodes(self, nodes: Arc<NodeAgents>) -> Self {
         Self { nodes: Some(nodes), ..self }

@@ -99,7 +99,7 @@ pub struct Cost {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Noise {
-    /// The same everywhere but where several runs show their own.
+    /// It is so much for all points but those of which several runs show their own.
     Cv(f64),
     /// In a column.
     Column(String),

@@ -39,7 +39,8 @@ const PROMOTED: usize = 2;
 /// Share of the budget that is kept for the final run where the search goes by windows, and that the whole runs of leaders may take together.
 const FINAL_SHARE: f64 = 0.15;
 
-/// The same for the final run of an N that the user has chosen: half, and something for what a run is expected to take as the search goes on.
+/// Share of the budget that is kept for the final run of an N that the user has chosen: half, and something for what a run is expected to take as
+/// the search goes on.
 const CHOSEN_SHARE: f64 = 0.55;
 
 /// Seconds to keep for the final run where the search goes by windows and a whole run is `expected` to take so many seconds, and `most` hardly
@@ -100,7 +101,7 @@ pub struct View<'a, R = Row> {
     pub prior: &'a dyn Prior,
     /// The record.
     pub rows: &'a [R],
-    /// The same as strategies see it.
+    /// The record as strategies see it.
     pub history: &'a History,
     /// Trials that were interrupted: a proposal of the search among them comes before any other.
     pub interrupted: &'a [PlannedTrial],

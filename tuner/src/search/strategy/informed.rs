@@ -62,7 +62,7 @@ impl<'a> Informed<'a> {
         Some(Self { model, informed })
     }
 
-    /// The same corrected once more by runs that are nearer to those to come: what they show beyond all that was known before. As it
+    /// This model corrected once more by runs that are nearer to those to come: by what they show beyond all that was known before. As it
     /// was where they cannot be compared.
     #[must_use]
     pub fn further(self, space: &dyn Space, nearer: &ComparableRuns) -> Self {

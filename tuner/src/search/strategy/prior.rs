@@ -49,12 +49,12 @@ impl<'a> PriorTable<'a> {
         Self { points, index, log_rates, costs_s, balances: None }
     }
 
-    /// The same with other log rates, in the order of the space's points.
+    /// This prior with other log rates, in the order of the space's points.
     pub(crate) fn with_log_rates(&self, log_rates: Vec<f64>) -> Self {
         Self { log_rates, ..self.clone() }
     }
 
-    /// The same with the [balances](Prior::balance) of its points, in their order.
+    /// This prior with the [balances](Prior::balance) of its points, in their order.
     pub(crate) fn with_balances(self, balances: Vec<f64>) -> Self {
         let balances = balances.iter().any(|&balance| balance != 0.0).then(|| Arc::new(balances));
         Self { balances, ..self }

@@ -40,8 +40,8 @@ impl Engine {
         self.domain_with_at_most(spec, limits, MAX_POINTS)
     }
 
-    /// The same at each of these settings of the nodes, where there are some; the usual configuration is at those that the nodes were
-    /// found with.
+    /// [`Engine::domain_within`] at each of these settings of the nodes, where there are some; the usual configuration is at those that the
+    /// nodes were found with.
     ///
     /// # Errors
     /// [`DomainError`] when no candidate is left.

@@ -28,7 +28,7 @@ impl Engine {
         }
     }
 
-    /// The same with the clock of its nodes asked of Slurm, for candidates that have one.
+    /// This engine with the clock of its nodes asked of Slurm, for candidates that have one.
     #[must_use]
     pub fn clocked_by(self, slurm_clock: Option<SlurmClock>) -> Self {
         match self {

@@ -132,7 +132,7 @@ impl Engine {
         }
     }
 
-    /// The same on the nodes of `machine`: a rank has its threads on one of them.
+    /// This engine on the nodes of `machine`: a rank has its threads on one of them.
     #[must_use]
     pub fn on(self, machine: Option<&Machine>) -> Self {
         let least = machine.and_then(|machine| machine.nodes.iter().map(|node| node.cores).min());

@@ -44,7 +44,7 @@ pub struct WatchModel {
     pub trials: TrialList,
     /// Dimensions that made a difference, where a permutation test shows it.
     pub importance: Vec<Importance>,
-    /// The same in one clause, or why it is not judged.
+    /// Dimensions that made a difference in one clause, or why that is not judged.
     pub differences: Option<String>,
     /// Clock, steal and drift.
     pub machine: Option<String>,
