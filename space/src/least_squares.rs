@@ -17,8 +17,7 @@ pub fn non_negative(rows: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
     for subset in 1..1_usize << width {
         let terms: Vec<usize> = (0..width).filter(|term| subset >> term & 1 == 1).collect();
         let Some(found) = normal.solve(&terms).filter(|found| found.iter().all(|&c| c >= 0.0)) else { continue };
-        let miss = |(row, value): (&Vec<f64>, &f64)| row.iter().zip(&found).map(|(x, c)| x * c).sum::<f64>() - value;
-        let error = rows.iter().zip(values).map(|of| miss(of).powi(2)).sum::<f64>();
+        let error = normal.squares(&found);
         if error < best.0 {
             best = (error, found);
         }
@@ -26,10 +25,11 @@ pub fn non_negative(rows: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
     best.1
 }
 
-/// The normal equations: AᵀA and Aᵀb of the rows A and the values b.
+/// The normal equations: AᵀA, Aᵀb and bᵀb of the rows A and the values b.
 struct Normal {
     gram: Vec<Vec<f64>>,
     right: Vec<f64>,
+    total: f64,
 }
 
 impl Normal {
@@ -39,7 +39,15 @@ impl Normal {
         Self {
             gram: (0..width).map(|i| (0..width).map(|j| product(i, j)).collect()).collect(),
             right: (0..width).map(by_value).collect(),
+            total: values.iter().map(|value| value * value).sum(),
         }
+    }
+
+    /// Σ (row·c − value)², from the products alone: there may be thousands of rows.
+    fn squares(&self, c: &[f64]) -> f64 {
+        let dot = |a: &[f64]| a.iter().zip(c).map(|(x, c)| x * c).sum::<f64>();
+        let quadratic: f64 = self.gram.iter().zip(c).map(|(row, x)| x * dot(row)).sum();
+        quadratic - 2.0 * dot(&self.right) + self.total
     }
 
     /// The least-squares solution on `terms` by elimination, the other coefficients 0; `None` where the rows do not determine it.
