@@ -5,24 +5,22 @@ use std::time::Duration;
 
 use objectives::real::Extent;
 use objectives::simulated::SimulatedCluster;
+use space::EngineParams;
 use space::machine::Machine;
-use space::{EngineParams, KernelChoice};
 
+use super::given::{budget_s, leaves_engine_open, objective, power_log, rank_input, read_cluster};
 use super::placed::{PlacedEngine, check_groups, enough_ranks, on_simulated, placed};
 use super::settle::spec;
 use super::varied::{RunPlace, varied};
-use crate::cli::{ObjectiveName, TuneArgs};
+use crate::cli::TuneArgs;
 use crate::cluster::allocation::Allocation;
 use crate::commands::space::read_limits;
 use crate::earlier;
 use crate::error::RecordError;
 use crate::exit::bad_input;
-use crate::power::MeterLog;
-use crate::record::Objective;
 use crate::record::decode::Decoder;
 use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
-use crate::search::budget::SMALLEST_BUDGET_S;
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
@@ -32,7 +30,6 @@ use crate::session::input::read_machine;
 use crate::session::power::{self, SessionNodes};
 use crate::session::room::{Here, Room, Wanted};
 use crate::session::settings;
-use crate::session::unequal::RankInput;
 
 /// A new session of `program` in a new folder.
 ///
@@ -192,59 +189,6 @@ pub(super) fn begin(
     Ok((folder, lock, session))
 }
 
-/// Whether the session may be on the processors of this node or on its GPUs: no flag names an engine, or what one of the two does not have.
-pub(super) fn leaves_engine_open(args: &TuneArgs, job: Option<&Allocation>) -> bool {
-    let files = [&args.program, &args.machine, &args.space, &args.weights, &args.engine_params, &args.simulate];
-    let numbers = [args.ranks, args.threads, args.power_limit];
-    let words = [&args.engine, &args.launcher];
-    let gflops = matches!(args.objective, ObjectiveName::Gflops);
-    let one_node = !args.local && args.groups.is_none() && args.spares == 0 && job.is_none_or(|job| job.nodes() == 1);
-    files.iter().all(|file| file.is_none())
-        && numbers.iter().all(|number| number.is_none())
-        && words.iter().all(|word| word.is_none())
-        && args.blas == KernelChoice::Auto
-        && args.vary.is_empty()
-        && gflops
-        && one_node
-}
-
-/// What the session makes as large as possible.
-///
-/// # Errors
-/// A power limit of another objective than the rate.
-pub(super) fn objective(args: &TuneArgs) -> anyhow::Result<Objective> {
-    match (args.objective, args.power_limit) {
-        (ObjectiveName::Gflops, None) => Ok(Objective::Gflops),
-        (ObjectiveName::Gflops, Some(power_limit_w)) => Ok(Objective::GflopsWithin { power_limit_w }),
-        (ObjectiveName::GflopsPerWatt, None) => Ok(Objective::GflopsPerWatt),
-        (ObjectiveName::GflopsPerWatt, Some(_)) => Err(bad_input(
-            "--power-limit is a limit of --objective gflops; leave it out, or --objective gflops-per-watt",
-        )),
-    }
-}
-
-/// The file of the meter, by a path that holds in any folder.
-///
-/// # Errors
-/// One that is not a meter's.
-pub(super) fn power_log(args: &TuneArgs) -> anyhow::Result<Option<MeterLog>> {
-    let Some(path) = &args.power_log else { return Ok(None) };
-    let meter = MeterLog { path: std::path::absolute(path)?, offset_s: args.power_offset };
-    meter.check().map_err(bad_input)?;
-    Ok(Some(meter))
-}
-
-/// A simulated cluster and the text of its file.
-///
-/// # Errors
-/// A file that cannot be read, or describes none.
-pub(super) fn read_cluster(path: &Path) -> anyhow::Result<(SimulatedCluster, String)> {
-    let bad = |problem: String| bad_input(format!("--simulate {}: {problem}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let cluster = SimulatedCluster::parse(&text).map_err(|error| bad(error.to_string()))?;
-    Ok((cluster, text))
-}
-
 /// Keeps the cluster, and the description of its nodes as if one had been calibrated, in `folder`.
 fn save_cluster(folder: &RunFolder, cluster: &SimulatedCluster, text: &str) -> Result<(), RecordError> {
     let path = folder.calibrated_node();
@@ -266,25 +210,4 @@ pub(super) fn within_job(budget_s: f64, spent_s: f64, simulated: bool) -> anyhow
         say(&format!("warning: {}", job.warnings(left_s, most_s, false).join("; ")));
     }
     Ok(spent_s + most_s)
-}
-
-/// Seconds of the budget, enough for a session.
-///
-/// # Errors
-/// No budget, or one that is too short, with the shortest.
-pub(super) fn budget_s(budget: Option<Duration>) -> anyhow::Result<f64> {
-    let budget_s = budget
-        .ok_or_else(|| bad_input("--budget is missing: give the time for everything, as --budget 10m"))?
-        .as_secs_f64();
-    if budget_s < SMALLEST_BUDGET_S {
-        return Err(bad_input(format!(
-            "--budget {budget_s} s is too short for a calibration, a baseline and a verified run; give at least 30s"
-        )));
-    }
-    Ok(budget_s)
-}
-
-/// What the flags say of the ranks.
-pub(super) fn rank_input(args: &TuneArgs) -> RankInput<'_> {
-    RankInput { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks }
 }

@@ -14,7 +14,7 @@ use space::domain::DomainSpec;
 use space::machine::Machine;
 use space::{EngineParams, KernelChoice};
 
-use super::begin::{budget_s, leaves_engine_open, objective, power_log, rank_input};
+use super::given::{budget_s, leaves_engine_open, objective, power_log, rank_input};
 use super::placed::{check_groups, enough_ranks, no_spares, placed};
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
