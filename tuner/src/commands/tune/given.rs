@@ -3,22 +3,27 @@
 use std::path::Path;
 use std::time::Duration;
 
+use hpl::machine::host::{HostFacts, facts};
+use jiff::Timestamp;
 use objectives::simulated::SimulatedCluster;
 use space::KernelChoice;
+use space::machine::Machine;
 
 use crate::cli::{ObjectiveName, TuneArgs};
 use crate::cluster::allocation::Allocation;
-use crate::earlier;
+use crate::earlier::{self, Earlier};
 use crate::exit::bad_input;
 use crate::power::MeterLog;
 use crate::record::Objective;
+use crate::record::decode::Decoder;
 use crate::record::folder::RunFolder;
 use crate::search::budget::SMALLEST_BUDGET_S;
+use crate::search::progress::say;
 use crate::session::environment::rate_gflops;
 use crate::session::input::{read_machine, read_params, read_weights};
 use crate::session::unequal::RankInput;
 
-/// Before anything is asked or measured, reads the files, and looks whether the session's folder is free and its library can be used. `program`
+/// Reads the files, and looks whether the session's folder is free and its library can be used, before anything is asked or measured. `program`
 /// is the path of `hpl-tune`.
 ///
 /// # Errors
@@ -39,6 +44,61 @@ pub(super) fn check(args: &TuneArgs, program: &Path) -> anyhow::Result<()> {
             path.display()
         ))),
         _ => Ok(()),
+    }
+}
+
+/// What a new session is given: by its flags, by the files that they name, by its job and this host.
+pub(super) struct Given {
+    /// Seconds that were asked for.
+    pub(super) asked_s: f64,
+    /// Seconds of the session, which ends before its job.
+    pub(super) budget_s: f64,
+    /// The cluster that is simulated, and the text of its file.
+    pub(super) simulated: Option<(SimulatedCluster, String)>,
+    /// The job, unless a cluster is simulated.
+    pub(super) job: Option<Allocation>,
+    /// This host.
+    pub(super) facts: HostFacts,
+    /// When the session begins.
+    pub(super) now: Timestamp,
+    /// The description of `--machine` with its text.
+    pub(super) machine: Option<(Machine, String)>,
+    /// The runs of `--warm-start`.
+    pub(super) earlier: Vec<Earlier>,
+    /// The file of the meter.
+    pub(super) power_log: Option<MeterLog>,
+    /// What is made as large as possible.
+    pub(super) objective: Objective,
+}
+
+impl Given {
+    /// Reads all of it, with a warning of each earlier run that is left out.
+    ///
+    /// # Errors
+    /// The first that cannot be used.
+    pub(super) fn read(args: &TuneArgs, budget: Option<Duration>) -> anyhow::Result<Self> {
+        let asked_s = budget_s(budget)?;
+        let simulated = args.simulate.as_deref().map(read_cluster).transpose()?;
+        let job = Allocation::or_reached(args.nodes, args.launcher.as_deref())?.filter(|_| simulated.is_none());
+        let budget_s = job.as_ref().map_or(Ok(asked_s), |job| job.budget_s(asked_s))?;
+        let (facts, now) = (facts(), Timestamp::now());
+        let machine = args.machine.as_deref().map(read_machine).transpose()?;
+        let found = earlier::read::read(&args.warm_start, &Decoder::child()?).map_err(bad_input)?;
+        found.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        let power_log = power_log(args)?;
+        let objective = objective(args)?;
+        let earlier = found.runs;
+        Ok(Self { asked_s, budget_s, simulated, job, facts, now, machine, earlier, power_log, objective })
+    }
+
+    /// The cluster that is simulated.
+    pub(super) fn cluster(&self) -> Option<&SimulatedCluster> {
+        self.simulated.as_ref().map(|(cluster, _)| cluster)
+    }
+
+    /// Cores of this host.
+    pub(super) fn cores(&self) -> usize {
+        self.facts.cores_allowed.len()
     }
 }
 
