@@ -28,6 +28,7 @@ mod nodes;
 mod placed;
 mod plan;
 mod rehearse;
+mod script;
 mod search;
 mod settle;
 mod varied;
