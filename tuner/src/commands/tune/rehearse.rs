@@ -6,11 +6,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use hpl::machine::host::{HostFacts, facts};
 use objectives::predict::Predictor;
 use objectives::real::RunSpec;
-use space::domain::DomainSpec;
-use space::machine::Machine;
-use space::{EngineParams, KernelChoice};
+use objectives::slurm_clock::SlurmClock;
+use space::domain::{DomainSpec, Limits};
+use space::machine::{Machine, Node};
+use space::{Candidate, EngineParams, KernelChoice, SettingLevels, Unequal};
 
 use super::given::{budget_s, leaves_engine_open, objective, power_log, rank_input};
 use super::placed::{check_groups, enough_ranks, no_spares, placed};
@@ -21,6 +23,7 @@ use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
 use crate::commands::space::{limits, of_limits};
 use crate::exit::{self, bad_input};
+use crate::record::Objective;
 use crate::record::folder::RunFolder;
 use crate::report::counted;
 use crate::search::budget::Budget;
@@ -41,124 +44,224 @@ const EXAMPLE_N: usize = 10_000;
 /// # Errors
 /// Bad input, or a script that cannot be written.
 pub(super) fn rehearse(args: &TuneArgs, program: &Path) -> anyhow::Result<u8> {
-    let asked_s = budget_s(args.budget)?;
-    let mut budget = Budget::new(Instant::now(), asked_s, 0.0);
-    let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
-    engine.check_flags(args.threads, &args.blas)?;
-    let facts = hpl::machine::host::facts();
-    let machine = match args.machine.as_deref().map(read_machine).transpose()? {
-        Some((machine, _)) => Some(machine),
-        // A batch script is for other nodes.
-        None if args.sbatch.is_some() => None,
-        None => gpus::described(&engine, &facts, || gpus::look(program))?,
-    };
-    let engine = engine.on(machine.as_ref());
-    // Nodes that are found have no kernels.
-    let kernels = engine.kernels(&args.blas, machine.as_ref())?;
-    let objective = objective(args)?;
-    // What the session would find on the nodes of its job.
-    let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
-    let (engine, machine, hosts) = match &job {
-        Some(job) => {
-            let budget_s = job.budget_s(asked_s)?;
-            budget = Budget::new(Instant::now(), budget_s, 0.0);
-            job.warnings(asked_s, budget_s, args.local)
-                .iter()
-                .for_each(|sentence| say(&format!("warning: {sentence}")));
-            let placed = placed(engine, args, program, Some(job), machine.as_ref(), facts.cores_allowed.len())?;
-            if let Some(unequal) = job.unequal().filter(|_| matches!(placed.engine, Engine::Launched(_))) {
-                say(&format!("warning: {unequal}"));
-            }
-            let machine = placed.described(machine);
-            (placed.engine, machine, placed.hosts)
+    let rehearsed = rehearsed(args, program)?;
+    match &args.sbatch {
+        Some(path) => {
+            let Rehearsed { site, ranks, .. } = &rehearsed;
+            let request = request(args, &site.engine, ranks.wanted, &ranks.room)?;
+            write_script(args, program, path, request, &ranks.room, &site.engine)
         }
-        None if args.dry_run && args.spares > 0 => return Err(no_spares(args.spares)),
-        None => (engine, machine, Vec::new()),
-    };
-    check_groups(args, args.nodes.filter(|_| args.sbatch.is_some()).map_or(hosts.len(), |nodes| nodes as usize))?;
-    let mut here = Here { cores: facts.cores_allowed.len(), memory_bytes: facts.memory_available_bytes };
-    let mut wanted = Wanted::of(args.ranks, args.threads);
-    if args.sbatch.is_some() {
-        let unknown = machine.is_none() && matches!(engine, Engine::Ours);
-        here = elsewhere(here, (machine.as_ref(), unknown), args.nodes, wanted);
+        None => show(args, program, &rehearsed),
     }
-    let unequal = rank_input(args).unequal(&engine, machine.as_ref(), here.cores)?;
-    enough_ranks(&unequal, &hosts)?;
-    wanted.ranks = wanted.ranks.or(unequal.ranks());
-    let room = Room::new(&engine, here, machine.as_ref(), wanted);
-    room.check(wanted)?;
-    let limits = limits(args.space.as_deref(), &engine)?;
+}
+
+/// The engine of the session on the nodes that it would find.
+struct Site {
+    engine: Engine,
+    machine: Option<Machine>,
+    kernels: Option<KernelChoice>,
+    /// Names of the nodes of the job.
+    hosts: Vec<String>,
+    job: Option<Allocation>,
+    /// This host.
+    facts: HostFacts,
+    budget: Budget,
+}
+
+impl Site {
+    /// The engine of the flags on the machine of `--machine`, or on the GPUs of this host.
+    fn chosen(args: &TuneArgs, program: &Path, budget: Budget) -> anyhow::Result<Self> {
+        let engine = Engine::chosen(args.engine.as_deref(), args.launcher.as_deref(), args.program.as_deref())?;
+        engine.check_flags(args.threads, &args.blas)?;
+        let facts = facts();
+        let machine = match args.machine.as_deref().map(read_machine).transpose()? {
+            Some((machine, _)) => Some(machine),
+            // A batch script is for other nodes.
+            None if args.sbatch.is_some() => None,
+            None => gpus::described(&engine, &facts, || gpus::look(program))?,
+        };
+        let engine = engine.on(machine.as_ref());
+        // Nodes that are found have no kernels.
+        let kernels = engine.kernels(&args.blas, machine.as_ref())?;
+        Ok(Self { engine, machine, kernels, hosts: Vec::new(), job: None, facts, budget })
+    }
+
+    /// The same on the nodes of the job, which a session would find; a script is for another job.
+    fn in_job(self, args: &TuneArgs, program: &Path) -> anyhow::Result<Self> {
+        let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
+        let Some(job) = job else {
+            return if args.dry_run && args.spares > 0 { Err(no_spares(args.spares)) } else { Ok(self) };
+        };
+        let Self { engine, machine, kernels, facts, budget, .. } = self;
+        let asked_s = budget.total_s();
+        let budget_s = job.budget_s(asked_s)?;
+        let budget = Budget::new(Instant::now(), budget_s, 0.0);
+        job.warnings(asked_s, budget_s, args.local).iter().for_each(|sentence| say(&format!("warning: {sentence}")));
+        let placed = placed(engine, args, program, Some(&job), machine.as_ref(), facts.cores_allowed.len())?;
+        if let Some(unequal) = job.unequal().filter(|_| matches!(placed.engine, Engine::Launched(_))) {
+            say(&format!("warning: {unequal}"));
+        }
+        let machine = placed.described(machine);
+        Ok(Self { engine: placed.engine, machine, kernels, hosts: placed.hosts, job: Some(job), facts, budget })
+    }
+
+    /// The nodes, as far as they are described.
+    fn nodes(&self) -> &[Node] {
+        self.machine.as_ref().map_or(&[][..], |machine| &machine.nodes)
+    }
+}
+
+/// What the ranks would have.
+struct RankRoom {
+    wanted: Wanted,
+    unequal: Unequal,
+    room: Room,
+}
+
+impl RankRoom {
+    /// For the ranks that are wanted; for a batch script by what its job has.
+    fn new(args: &TuneArgs, site: &Site) -> anyhow::Result<Self> {
+        let (engine, machine) = (&site.engine, site.machine.as_ref());
+        let mut here = Here { cores: site.facts.cores_allowed.len(), memory_bytes: site.facts.memory_available_bytes };
+        let mut wanted = Wanted::of(args.ranks, args.threads);
+        if args.sbatch.is_some() {
+            let unknown = machine.is_none() && matches!(engine, Engine::Ours);
+            here = elsewhere(here, (machine, unknown), args.nodes, wanted);
+        }
+        let unequal = rank_input(args).unequal(engine, machine, here.cores)?;
+        enough_ranks(&unequal, &site.hosts)?;
+        wanted.ranks = wanted.ranks.or(unequal.ranks());
+        let room = Room::new(engine, here, machine, wanted);
+        room.check(wanted)?;
+        Ok(Self { wanted, unequal, room })
+    }
+}
+
+/// A session as far as it is settled without a run.
+struct Rehearsed {
+    site: Site,
+    ranks: RankRoom,
+    target: TargetOrder,
+    /// Number of candidates.
+    candidates: usize,
+    /// What the first trial runs.
+    usual: Candidate,
+}
+
+/// Settles what the session would, and refuses what it would refuse.
+fn rehearsed(args: &TuneArgs, program: &Path) -> anyhow::Result<Rehearsed> {
+    let budget = Budget::new(Instant::now(), budget_s(args.budget)?, 0.0);
+    let site = Site::chosen(args, program, budget)?;
+    let objective = objective(args)?;
+    let site = site.in_job(args, program)?;
+    let asked_nodes = args.nodes.filter(|_| args.sbatch.is_some());
+    check_groups(args, asked_nodes.map_or(site.hosts.len(), |nodes| nodes as usize))?;
+    let ranks = RankRoom::new(args, &site)?;
+    let limits = limits(args.space.as_deref(), &site.engine)?;
+    let spec = spec(args, &site, &ranks)?;
+    let target = order(args, &site, &ranks.room, &spec)?;
+    let spec = DomainSpec { n: target.n, ..spec };
+    let (levels, slurm_clock) = levels(args, &site, &limits, program)?;
+    check_power(args, &site, objective)?;
+    let site = Site { engine: site.engine.clocked_by(slurm_clock), ..site };
+    let domain = site.engine.domain_at(&spec, &limits, &levels);
+    let (domain, usual) = domain.map_err(|error| of_limits(args.space.as_deref(), &error))?;
+    Ok(Rehearsed { site, ranks, target, candidates: domain.points().len(), usual })
+}
+
+/// What the session would search, its N not yet chosen.
+fn spec(args: &TuneArgs, site: &Site, ranks: &RankRoom) -> anyhow::Result<DomainSpec> {
+    let RankRoom { wanted, unequal, room } = ranks;
     // The accelerators of other nodes are not known here.
     let memory_bytes = room.memory_for(args.n.map(|n| n as usize).or(args.sbatch.as_ref().map(|_| 1)))?;
-    let mut spec = DomainSpec {
-        kernels: match kernels {
-            None | Some(KernelChoice::Auto) => EngineParams::default().kernels,
-            Some(named) => named,
-        },
-        unequal,
-        ..room.spec(0, memory_bytes, wanted)
+    let spec = room.spec(0, memory_bytes, *wanted);
+    let kernels = match &site.kernels {
+        None | Some(KernelChoice::Auto) => spec.kernels,
+        Some(named) => named.clone(),
     };
-    // A session calibrates nodes that it has found.
-    let rates = machine.as_ref().filter(|_| args.machine.is_some());
-    let TargetOrder { n, why, note } = order(args, &engine, &room, rates, &spec, &budget)?;
-    spec.n = n;
-    // A batch script is for other nodes.
-    let (levels, slurm_clock) = if args.dry_run {
-        let described = machine.as_ref().map_or(&[][..], |machine| &machine.nodes);
-        let place = RunPlace { nodes: described, hosts: &hosts, this: &facts.hostname, cores: here.cores };
-        varied(args, &engine, &place, None, program)?
-    } else {
-        Default::default()
-    };
-    if args.dry_run {
-        settings::check_limits(&limits, &levels).map_err(bad_input)?;
-        let is_here = hosts.is_empty()
-            && machine.as_ref().is_none_or(|machine| machine.nodes.iter().map(|node| node.count).sum::<usize>() < 2);
-        if is_here && args.simulate.is_none() {
-            let meter = power_log(args)?;
-            power::check_here(objective, &facts.hostname, meter, &args.power_root).map_err(bad_input)?;
-        }
+    Ok(DomainSpec { kernels, unequal: unequal.clone(), ..spec })
+}
+
+/// The settings that would be varied, and how Slurm is asked for the clock; none for a batch script, which is for other nodes.
+fn levels(
+    args: &TuneArgs,
+    site: &Site,
+    limits: &Limits,
+    program: &Path,
+) -> anyhow::Result<(SettingLevels, Option<SlurmClock>)> {
+    if !args.dry_run {
+        return Ok(Default::default());
     }
-    let engine = engine.clocked_by(slurm_clock);
-    let domain = engine.domain_at(&spec, &limits, &levels);
-    let (domain, usual) = domain.map_err(|error| of_limits(args.space.as_deref(), &error))?;
-    if let Some(path) = &args.sbatch {
-        let request = request(args, &engine, wanted, &room)?;
-        return write_script(args, program, path, request, &room, &engine);
+    let (this, cores) = (&site.facts.hostname, site.facts.cores_allowed.len());
+    let place = RunPlace { nodes: site.nodes(), hosts: &site.hosts, this, cores };
+    let (levels, slurm_clock) = varied(args, &site.engine, &place, None, program)?;
+    settings::check_limits(limits, &levels).map_err(bad_input)?;
+    Ok((levels, slurm_clock))
+}
+
+/// Makes sure that the objective can be read, where the runs would be on this node alone.
+fn check_power(args: &TuneArgs, site: &Site, objective: Objective) -> anyhow::Result<()> {
+    let is_here = site.hosts.is_empty() && site.nodes().iter().map(|node| node.count).sum::<usize>() < 2;
+    if args.dry_run && is_here && args.simulate.is_none() {
+        let meter = power_log(args)?;
+        power::check_here(objective, &site.facts.hostname, meter, &args.power_root).map_err(bad_input)?;
     }
-    let root = args.out.clone().unwrap_or_else(|| RunFolder::default_path(&facts.hostname, jiff::Timestamp::now()));
-    let folder = std::path::absolute(root)?.join("trials").join("0");
-    let runs = engine.runs(program);
+    Ok(())
+}
+
+/// Shows the first run, then says whether it could start.
+fn show(args: &TuneArgs, program: &Path, rehearsed: &Rehearsed) -> anyhow::Result<u8> {
+    let Rehearsed { site, usual, .. } = rehearsed;
+    let named = || RunFolder::default_path(&site.facts.hostname, jiff::Timestamp::now());
+    let folder = std::path::absolute(args.out.clone().unwrap_or_else(named))?.join("trials").join("0");
+    let runs = site.engine.runs(program);
     let mut out = std::io::stdout().lock();
-    writeln!(out, "# {} candidates at N = {n} ({why}); the first trial:", domain.points().len())?;
-    let (p, q, threads) = (usual.hpl.p, usual.hpl.q, usual.engine.threads);
-    writeln!(out, "# {} ({p}×{q}) of {}", counted(p * q, "rank"), counted(threads, "thread"))?;
-    for note in room.notes.iter().chain(&note) {
-        writeln!(out, "# {note}")?;
+    show_space(&mut out, rehearsed)?;
+    if leaves_engine_open(args, site.job.as_ref()) {
+        show_gpus(&mut out, program)?;
     }
-    if leaves_engine_open(args, job.as_ref()) {
-        for (platform, gpus) in
-            gpus::look(program).into_iter().filter_map(|(platform, found)| Some((platform, found.ok()?)))
-        {
-            writeln!(
-                out,
-                "# {gpus}: where short runs there are faster than the processors, the session is on them, as with --engine {platform}"
-            )?;
-        }
-    }
-    writeln!(out, "{}", runs.command(&RunSpec::whole(&usual), &folder).join(" "))?;
-    for (name, text) in runs.inputs(&usual).map_err(bad_input)? {
+    writeln!(out, "{}", runs.command(&RunSpec::whole(usual), &folder).join(" "))?;
+    for (name, text) in runs.inputs(usual).map_err(bad_input)? {
         writeln!(out, "\n# {}\n{}", folder.join(name).display(), text.trim_end())?;
     }
     out.flush()?;
     // What would run is shown first, so that the command can be corrected by it.
-    let starts = || match (&engine, &job) {
+    can_start(site, usual).map_err(|error| bad_input(format!("this session could not start: {error}")))?;
+    Ok(exit::DONE)
+}
+
+/// Shows how many candidates there are, N, the ranks of the first trial, and what had to be assumed.
+fn show_space(out: &mut impl Write, rehearsed: &Rehearsed) -> std::io::Result<()> {
+    let Rehearsed { ranks, target: TargetOrder { n, why, note }, candidates, usual, .. } = rehearsed;
+    writeln!(out, "# {candidates} candidates at N = {n} ({why}); the first trial:")?;
+    let (p, q, threads) = (usual.hpl.p, usual.hpl.q, usual.engine.threads);
+    writeln!(out, "# {} ({p}×{q}) of {}", counted(p * q, "rank"), counted(threads, "thread"))?;
+    for note in ranks.room.notes.iter().chain(note) {
+        writeln!(out, "# {note}")?;
+    }
+    Ok(())
+}
+
+/// Shows the GPUs of this host that the session would compare with its processors.
+fn show_gpus(out: &mut impl Write, program: &Path) -> std::io::Result<()> {
+    for (platform, gpus) in
+        gpus::look(program).into_iter().filter_map(|(platform, found)| Some((platform, found.ok()?)))
+    {
+        writeln!(
+            out,
+            "# {gpus}: where short runs there are faster than the processors, the session is on them, as with --engine {platform}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Makes sure that the programs are there, and that ranks are started where no job has shown that.
+fn can_start(site: &Site, usual: &Candidate) -> anyhow::Result<()> {
+    site.engine.check_programs()?;
+    match (&site.engine, &site.job) {
         (Engine::Launched(mpi), None) => bindings(mpi, usual.hpl.ranks().min(2), 1).map(drop),
         _ => Ok(()),
-    };
-    let checked = engine.check_programs().and_then(|()| starts());
-    checked.map_err(|error| bad_input(format!("this session could not start: {error}")))?;
-    Ok(exit::DONE)
+    }
 }
 
 /// What a job has that will start later: the nodes of the description, else `nodes` of which nothing is known but that the ranks
@@ -182,14 +285,10 @@ struct TargetOrder {
 }
 
 /// N of the session. Without a description only a calibration could show what fits the budget.
-fn order(
-    args: &TuneArgs,
-    engine: &Engine,
-    room: &Room,
-    machine: Option<&Machine>,
-    spec: &DomainSpec,
-    budget: &Budget,
-) -> anyhow::Result<TargetOrder> {
+fn order(args: &TuneArgs, site: &Site, room: &Room, spec: &DomainSpec) -> anyhow::Result<TargetOrder> {
+    let (engine, budget) = (&site.engine, &site.budget);
+    // A session calibrates nodes that it has found.
+    let machine = site.machine.as_ref().filter(|_| args.machine.is_some());
     let n = args.n.map(|n| n as usize);
     if machine.is_none() && (engine.calibrates() || args.sbatch.is_some()) {
         let example = || (EXAMPLE_N, "an example: a session chooses it after its calibration".to_owned());
