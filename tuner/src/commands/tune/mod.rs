@@ -30,13 +30,14 @@ mod plan;
 mod rehearse;
 mod script;
 mod search;
+mod searched;
 mod settle;
 mod varied;
 
 use begin::{begin, within_job};
 use ended::{exit_code, say_how_it_ended, write_results};
 use moved::resume;
-use search::search;
+use search::{Sitting, search};
 
 /// Starts or resumes a session and runs it to its end.
 ///
@@ -92,7 +93,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         if is_over(&store, &budget) {
             break Ok(SessionEnd::Done);
         }
-        let ended = search(&mut store, &engine, &mut budget, &program, &mut progress, &interrupt, args);
+        let sitting = Sitting { engine: &engine, program: &program, args, interrupt: &interrupt };
+        let ended = search(&mut store, &mut budget, &mut progress, sitting);
         let Ok(SessionEnd::NodesLost(lost)) = &ended else { break ended };
         if let Err(error) = store.update_session(|session| session.elapsed_s = budget.spent_s()) {
             break Err(error.into());

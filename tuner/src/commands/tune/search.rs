@@ -5,19 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use objectives::predict::Predictor;
-use objectives::real::{Extent, Grids, PairRule};
+use objectives::real::Extent;
 use space::domain::DomainSpec;
 
 use super::binding::say_binding;
 use super::calibrated::calibrated;
-use super::nodes::{Parts, from_nodes};
+use super::nodes::from_nodes;
 use super::plan::{earlier_runs, say_plan};
-use super::settle::{expert, resolved, room, same_machine, settle, spec};
+use super::searched::{ModelMachine, Searched};
+use super::settle::same_machine;
 use super::{agents, varied};
 use crate::agents::NodeAgents;
 use crate::cli::TuneArgs;
 use crate::cluster::launched::lost::lost;
-use crate::commands::space::{limits, of_limits};
+use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::power::PowerReader;
 use crate::power::settings::NodeSetter;
@@ -30,76 +31,50 @@ use crate::search::interrupt::Interrupt;
 use crate::search::model::SessionModel;
 use crate::search::progress::Progress;
 use crate::search::schedule::Setup;
-use crate::search::strategy;
+use crate::search::strategy::{self, Strategy};
 use crate::session::engine::Engine;
 use crate::session::environment;
 use crate::session::input::read_machine;
 use crate::session::power::{self, SessionNodes};
 use crate::session::preflight;
 use crate::session::prepare;
-use crate::session::room::Modelled;
 use crate::session::settings;
+
+/// What a sitting is made with.
+#[derive(Clone, Copy)]
+pub(super) struct Sitting<'a> {
+    pub(super) engine: &'a Engine,
+    /// The path of `hpl-tune`.
+    pub(super) program: &'a Path,
+    pub(super) args: &'a TuneArgs,
+    pub(super) interrupt: &'a Interrupt,
+}
 
 /// Measures, chooses what is searched, and runs the session to its end.
 pub(super) fn search(
     store: &mut Store,
-    engine: &Engine,
     budget: &mut Budget,
-    program: &Path,
     progress: &mut Progress,
-    interrupt: &Interrupt,
-    args: &TuneArgs,
+    sitting: Sitting<'_>,
 ) -> anyhow::Result<SessionEnd> {
+    let Sitting { engine, program, args, interrupt } = sitting;
     same_machine(store.session(), progress)?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
-    let Observers { agents, power } = observers(store, engine, program, progress, args)?;
-    let path = store.folder().machine_toml();
-    if engine.calibrates() && !path.exists() {
-        if !store.session().is_simulated() {
-            preflight::look(&store.session().cores, budget, progress);
-        }
-        if !calibrated(program, engine, store, budget, progress, interrupt)? {
-            return Ok(SessionEnd::Interrupted);
-        }
+    let Observers { agents, power } = observers(store, sitting, progress)?;
+    if !measured(store, sitting, budget, progress)? {
+        return Ok(SessionEnd::Interrupted);
     }
-    let described = path.exists().then(|| read_machine(&path)).transpose()?.map(|(machine, _)| machine);
-    let room = room(store.session(), engine, described.as_ref());
-    let kernels = resolved(store.session(), described.as_ref())?;
-    let spec = spec(store.session(), &room, kernels)?;
-    let n = store.session().n;
-    let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, budget).map_err(bad_input)?;
-    let found = store.session().settings.as_found();
-    let predictor =
-        Predictor::new(&machine).map_err(bad_input)?.slowed(store.session().unequal.clone()).found_at(found);
-    let spec = settle(store, engine, &room, spec, &predictor, budget)?;
-    let path = store.folder().limits_toml();
-    let path = Some(path.as_path()).filter(|path| path.exists());
-    let limits = limits(path, engine)?;
-    let domain = engine.domain_at(&spec, &limits, &store.session().settings);
-    let (domain, baseline) = domain.map_err(|error| of_limits(path, &error))?;
-    let domain = domain.as_ref();
-    let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;
-    if args.resume.is_some() || !store.rows().is_empty() {
-        varied::check_again(store.session(), engine, &args.power_root, program)?;
-    }
-    let setter = settings::setter(store.session(), store.folder(), &args.power_root).map_err(bad_input)?;
-    let doubts = doubts::of(&predictor, domain, &baseline);
-    let notes: Vec<String> = room.notes.iter().cloned().chain(note).chain(doubts).collect();
-    notes.iter().for_each(|note| progress.warn(note));
-    let lost_nodes = store.session().lost_nodes();
-    let chosen = store.session().gpus_found.clone();
-    let notes = chosen.into_iter().chain(notes).chain(set).chain(lost_nodes).collect();
-    store.update_session(|session| session.notes = notes)?;
-    let earlier = earlier_runs(store, domain, progress)?;
+    let (searched, model) = Searched::settle(store, engine, budget)?;
+    let setter = setter(store, sitting)?;
+    keep_notes(store, &searched, &model.predictor, set, progress)?;
+    let earlier = earlier_runs(store, searched.domain(), progress)?;
     let given = !earlier.is_empty();
     let strategy = strategy::by_name(&store.session().strategy)
         .ok_or_else(|| bad_input(format!("session.toml: unknown strategy '{}'", store.session().strategy)))?;
     let runs = engine.runs(program);
     let objective = store.session().objective;
-    let verbose = args.output.verbose;
-    let nodes = described.as_ref().map_or(&[][..], |machine| &machine.nodes);
-    let of_runs = SessionNodes { session: store.session(), engine, described: nodes };
+    let of_runs = SessionNodes { session: store.session(), engine, described: &searched.nodes };
     let accelerators = power::accelerators(&of_runs, &args.power_root);
     let hosts = store.session().hosts.clone();
     let job = engine.mpi_job().filter(|job| job.simulated.is_none());
@@ -116,55 +91,20 @@ pub(super) fn search(
         objective,
         settings: None,
         lost: &lost,
-        verbose,
+        verbose: args.output.verbose,
     };
-    let place = Parts { engine, machine: &machine, spec: &spec, limits: &limits, domain, strategy: strategy.as_ref() };
-    let Some(found) = from_nodes(&place, &mut runner)? else {
+    let Some(found) = from_nodes(&searched.parts(engine, &model.machine, strategy.as_ref()), &mut runner)? else {
         return Ok(SessionEnd::Interrupted);
     };
-    let (machine, predictor) = match found.machine {
-        Some(machine) => {
-            let predictor = Predictor::new(&machine).map_err(bad_input)?;
-            (
-                machine,
-                predictor
-                    .slowed(runner.store.session().unequal.clone())
-                    .found_at(runner.store.session().settings.as_found()),
-            )
-        }
-        None => (machine, predictor),
-    };
-    let extent = runner.store.session().extent;
-    let model = SessionModel::new(domain, &machine, predictor, (earlier, found.beyond), engine.is_ours(), extent)
+    let ModelMachine { machine, predictor } = model.corrected(found.machine, runner.store.session())?;
+    let (known, extent) = ((earlier, found.beyond), runner.store.session().extent);
+    let model = SessionModel::new(searched.domain(), &machine, predictor, known, engine.is_ours(), extent)
         .with_objective(objective);
     if given && !model.informed {
         runner.progress.warn("the earlier runs are not used: no two of them can be compared");
     }
-    runner.store.write_space(domain)?;
-    let grids = if model.predictor.has_timeline(&baseline) { Grids::All } else { Grids::Covered };
-    let setup = Setup {
-        domain,
-        strategy: strategy.as_ref(),
-        designed: runner.store.session().engine != Session::OURS,
-        baseline: &baseline,
-        expert: expert.as_ref(),
-        extent,
-        n_is_chosen: runner.store.session().n_fixed,
-        // The power of two in one process is that of neither.
-        pairs: if extent == Extent::Windows && objective.is_rate() {
-            runs.pair_rule(grids).among(domain.points().iter().map(|point| domain.candidate(point)))
-        } else {
-            PairRule::Never
-        },
-        objective,
-        seed: runner.store.session().seed,
-        until_gain: runner.store.session().until_gain,
-        earlier_rows: runner.store.rows().len(),
-    };
-    say_plan(runner.store, &setup, &model, runner.budget, runner.progress);
-    say_binding(engine, &baseline, runner.store.session(), program, runner.progress)?;
-
-    let final_n = final_n(runner.store.session(), &spec, engine);
+    let setup = setup(&searched, strategy.as_ref(), &model, &runner, sitting)?;
+    let final_n = final_n(runner.store.session(), &searched.spec, engine);
     let runner = TrialRunner { settings: setter.as_ref(), ..runner };
     let mut drive = Drive { setup, model, final_n, known: KnownRows::default(), runner };
     let ended = drive.run();
@@ -173,6 +113,61 @@ pub(super) fn search(
         progress.warn(&format!("settings of the node: {problem}"));
     }
     Ok(ended?)
+}
+
+/// Calibrates, where that is possible and not done; `false` when a signal asked to stop.
+fn measured(store: &mut Store, sitting: Sitting<'_>, budget: &Budget, progress: &mut Progress) -> anyhow::Result<bool> {
+    let Sitting { engine, program, interrupt, .. } = sitting;
+    if !engine.calibrates() || store.folder().machine_toml().exists() {
+        return Ok(true);
+    }
+    if !store.session().is_simulated() {
+        preflight::look(&store.session().cores, budget, progress);
+    }
+    calibrated(program, engine, store, budget, progress, interrupt)
+}
+
+/// What makes the settings of the node, where they are varied and still can be.
+fn setter(store: &Store, sitting: Sitting<'_>) -> anyhow::Result<Option<NodeSetter>> {
+    let Sitting { engine, program, args, .. } = sitting;
+    if args.resume.is_some() || !store.rows().is_empty() {
+        varied::check_again(store.session(), engine, &args.power_root, program)?;
+    }
+    settings::setter(store.session(), store.folder(), &args.power_root).map_err(bad_input)
+}
+
+/// Warns of what is assumed and of what the model cannot know, and keeps that with what else there is to note; `set`: of the environment.
+fn keep_notes(
+    store: &mut Store,
+    searched: &Searched,
+    predictor: &Predictor,
+    set: Option<String>,
+    progress: &Progress,
+) -> Result<(), RecordError> {
+    let doubts = doubts::of(predictor, searched.domain(), &searched.baseline);
+    let notes: Vec<String> = searched.assumed.iter().cloned().chain(doubts).collect();
+    notes.iter().for_each(|note| progress.warn(note));
+    let lost_nodes = store.session().lost_nodes();
+    let chosen = store.session().gpus_found.clone();
+    let notes = chosen.into_iter().chain(notes).chain(set).chain(lost_nodes).collect();
+    store.update_session(|session| session.notes = notes)
+}
+
+/// Keeps what is searched, and says what will be done.
+fn setup<'a>(
+    searched: &'a Searched,
+    strategy: &'a dyn Strategy,
+    model: &SessionModel<'_>,
+    runner: &TrialRunner<'_>,
+    sitting: Sitting<'_>,
+) -> anyhow::Result<Setup<'a>> {
+    let store = &*runner.store;
+    store.write_space(searched.domain())?;
+    let pairs = searched.pairs(runner.runs, store.session(), &model.predictor);
+    let setup = searched.setup(strategy, store, pairs);
+    say_plan(store, &setup, model, runner.budget, runner.progress);
+    say_binding(sitting.engine, &searched.baseline, store.session(), sitting.program, runner.progress)?;
+    Ok(setup)
 }
 
 /// The orders of the final run: that of the search where the user chose it and it is searched by whole runs, else up to the largest.
@@ -191,13 +186,8 @@ struct Observers {
 }
 
 /// Starts what watches the nodes, and says what is not watched and where power is read.
-fn observers(
-    store: &Store,
-    engine: &Engine,
-    program: &Path,
-    progress: &Progress,
-    args: &TuneArgs,
-) -> anyhow::Result<Observers> {
+fn observers(store: &Store, sitting: Sitting<'_>, progress: &Progress) -> anyhow::Result<Observers> {
+    let Sitting { engine, program, args, .. } = sitting;
     let path = store.folder().machine_toml();
     let given = path.exists().then(|| read_machine(&path)).transpose()?.map(|(machine, _)| machine.nodes);
     let of_runs = SessionNodes { session: store.session(), engine, described: given.as_deref().unwrap_or_default() };
