@@ -1,14 +1,17 @@
 //! `hpl-tune [tune]`: detect, calibrate, search, verify, report.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
 
 use crate::cli::TuneArgs;
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::power::settings::{FoundSettings, Restored};
 use crate::record::Finished;
 use crate::record::folder::RunFolder;
+use crate::record::session::Session;
 use crate::record::store::{Repairs, Store};
 use crate::search::budget::Budget;
 use crate::search::drive::SessionEnd;
@@ -69,69 +72,128 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         // So that the command says all that was asked for.
         session.command += &format!(" --budget {}s", session.budget_s);
     }
-    let mut engine = Engine::of(&session, &folder)?;
-    // Of a session that was killed together with the process that should have done it.
-    let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), &args.power_root);
-    let restored = restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))?;
+    let engine = Engine::of(&session, &folder)?;
+    let restored = restored(&folder, &args.power_root)?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
-    let (store, repairs) = Store::open(folder, session, &engine.runs(&program))?;
-    let mut store = store.with_table_by_child();
-    say_repairs(&repairs, &progress);
-    let budget_s = store.session().budget_s;
-    let total_s = if args.resume.is_some() {
-        within_job(budget_s, store.spent_s(), store.session().is_simulated())?
-    } else {
-        budget_s
-    };
-    let mut budget = Budget::new(started, total_s, store.spent_s()).of_session(budget_s);
-
+    let store = opened(folder, session, &engine, &program, &progress)?;
+    let budget = budget_of(&store, started, args.resume.is_some())?;
     say_beginning(&store, &engine, restored, args.resume.is_some(), &progress);
     if args.resume.is_some() && is_over(&store, &budget) {
         progress.line("nothing is run: the budget of this session is used; another session needs another folder");
     }
-    let ended = loop {
-        if is_over(&store, &budget) {
-            break Ok(SessionEnd::Done);
-        }
-        let sitting = Sitting { engine: &engine, program: &program, args, interrupt: &interrupt };
-        let ended = search(&mut store, &mut budget, &mut progress, sitting);
-        let Ok(SessionEnd::NodesLost(lost)) = &ended else { break ended };
-        if let Err(error) = store.update_session(|session| session.elapsed_s = budget.spent_s()) {
-            break Err(error.into());
-        }
-        let folder = store.folder().clone();
-        let session = match moved::without(store.session(), &folder, lost, store.rows(), budget.left_s()) {
-            Ok(Some(session)) => session,
-            Ok(None) => break ended,
-            Err(error) => break Err(error),
-        };
-        // Its rows are sorted anew: those before belong to other nodes.
-        drop(store);
-        engine = Engine::of(&session, &folder)?;
-        let (opened, repairs) = Store::open(folder, session, &engine.runs(&program))?;
-        say_repairs(&repairs, &progress);
-        store = opened.with_table_by_child();
-    };
-    let ended = match ended {
-        Err(error) if store.is_empty() => {
+    let at_work = AtWork { store, engine, budget };
+    let (at_work, ended) = at_work.search(args, &program, &mut progress, &interrupt)?;
+    match ended {
+        Err(error) if at_work.store.is_empty() => {
             progress.end();
             if args.resume.is_none() && exit::code(&error) == exit::BAD_INPUT {
-                store.folder().discard();
+                at_work.store.folder().discard();
             }
-            return Err(error);
+            Err(error)
         }
-        ended => ended,
-    };
-    say_how_it_ended(&ended, &store, &progress);
-    progress.end();
-    // The summary is shown whatever happened; the first error is reported.
-    let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
-    let (written, published) = write_results(&store, &engine.runs(&program), &program, args.output.json);
-    let ended = ended?;
-    closed.and(written)?;
-    // Whoever closed the pipe has seen enough; how the session ended stays true.
-    published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
-    Ok(exit_code(ended, store.rows()))
+        ended => at_work.close(ended, &program, &progress, args.output.json),
+    }
+}
+
+/// A session at work.
+struct AtWork {
+    store: Store,
+    engine: Engine,
+    budget: Budget,
+}
+
+impl AtWork {
+    /// Searches until the session is over, after the loss of nodes on those that are left; the session as it is then, and how it ended.
+    ///
+    /// # Errors
+    /// A record that could not be opened on the nodes that are left.
+    fn search(
+        mut self,
+        args: &TuneArgs,
+        program: &Path,
+        progress: &mut Progress,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<(Self, anyhow::Result<SessionEnd>)> {
+        loop {
+            if is_over(&self.store, &self.budget) {
+                return Ok((self, Ok(SessionEnd::Done)));
+            }
+            let sitting = Sitting { engine: &self.engine, program, args, interrupt };
+            let ended = search(&mut self.store, &mut self.budget, progress, sitting);
+            let Ok(SessionEnd::NodesLost(lost)) = &ended else { return Ok((self, ended)) };
+            let session = match self.without(lost) {
+                Ok(Some(session)) => session,
+                Ok(None) => return Ok((self, ended)),
+                Err(error) => return Ok((self, Err(error))),
+            };
+            self = self.on_nodes_of(session, program, progress)?;
+        }
+    }
+
+    /// The session on the nodes that are left without those `lost`, as [`moved::without`] has it. Stores what was used of the budget.
+    fn without(&mut self, lost: &[String]) -> anyhow::Result<Option<Session>> {
+        let Self { store, budget, .. } = self;
+        store.update_session(|session| session.elapsed_s = budget.spent_s())?;
+        moved::without(store.session(), store.folder(), lost, store.rows(), budget.left_s())
+    }
+
+    /// The same on the nodes of `session`.
+    fn on_nodes_of(self, session: Session, program: &Path, progress: &Progress) -> anyhow::Result<Self> {
+        let Self { store, budget, .. } = self;
+        let folder = store.folder().clone();
+        // Its rows are sorted anew: those before belong to other nodes.
+        drop(store);
+        let engine = Engine::of(&session, &folder)?;
+        let store = opened(folder, session, &engine, program, progress)?;
+        Ok(Self { store, engine, budget })
+    }
+
+    /// Says how the session ended, writes the results, and shows the summary; the exit code.
+    fn close(
+        self,
+        ended: anyhow::Result<SessionEnd>,
+        program: &Path,
+        progress: &Progress,
+        json: bool,
+    ) -> anyhow::Result<u8> {
+        let Self { mut store, engine, budget } = self;
+        say_how_it_ended(&ended, &store, progress);
+        progress.end();
+        // The summary is shown whatever happened; the first error is reported.
+        let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
+        let (written, published) = write_results(&store, &engine.runs(program), program, json);
+        let ended = ended?;
+        closed.and(written)?;
+        // Whoever closed the pipe has seen enough; how the session ended stays true.
+        published.or_else(|error| if exit::closed_pipe(&error) { Ok(()) } else { Err(error) })?;
+        Ok(exit_code(ended, store.rows()))
+    }
+}
+
+/// Puts back the settings of the node that a session left, where it was killed together with the process that should have done it.
+fn restored(folder: &RunFolder, power_root: &Path) -> anyhow::Result<Restored> {
+    let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), power_root);
+    restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))
+}
+
+/// The record of the session; says what was mended.
+fn opened(
+    folder: RunFolder,
+    session: Session,
+    engine: &Engine,
+    program: &Path,
+    progress: &Progress,
+) -> Result<Store, RecordError> {
+    let (store, repairs) = Store::open(folder, session, &engine.runs(program))?;
+    say_repairs(&repairs, progress);
+    Ok(store.with_table_by_child())
+}
+
+/// The budget of the session since it `started`, of one that is resumed what its job has time for.
+fn budget_of(store: &Store, started: Instant, is_resumed: bool) -> anyhow::Result<Budget> {
+    let (budget_s, spent_s) = (store.session().budget_s, store.spent_s());
+    let total_s = if is_resumed { within_job(budget_s, spent_s, store.session().is_simulated())? } else { budget_s };
+    Ok(Budget::new(started, total_s, spent_s).of_session(budget_s))
 }
 
 /// Says what was mended when the record was opened.
