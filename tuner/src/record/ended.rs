@@ -1,7 +1,7 @@
 //! The row of a trial that has ended.
 
 use objectives::real::{Extent, RunSpec};
-use objectives::{Failure, Observation, WindowsMeasurement};
+use objectives::{Failure, Measurement, Observation, WindowsMeasurement};
 
 use crate::record::session::Session;
 use crate::record::{Circumstances, Identity, Outcome, Prediction, ROW_SCHEMA, Row};
@@ -22,18 +22,9 @@ impl Row {
             Ok(Observation::Windows(sample)) => (None, Some(sample), None),
             Err(failure) => (None, None, Some(failure)),
         };
-        let version = measured.and_then(|m| m.result.as_ref()).map(|run| &run.version);
-        let engine_version = version.or(sample.map(|s| &s.result.version)).map(|version| format!(", engine {version}"));
-        let (done, estimated) = match failure {
-            Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) => {
-                (Some(done_percent / 100.0), Some(*estimated_rate_gflops))
-            }
-            _ => (sample.map(WindowsMeasurement::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
-        };
+        let (done, estimated) = part_of_whole(sample, failure);
         let pair = sample.and_then(|sample| sample.pair.as_ref());
         let ours = session.engine == Session::OURS;
-        // JSON has no NaN, and a rate without a number is none.
-        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         Self {
             schema_version: ROW_SCHEMA,
             session: session.name.clone(),
@@ -84,12 +75,7 @@ impl Row {
             failure_detail: failure.map(Failure::to_string),
             time_s: measured.and_then(|m| finite(m.time_s)),
             rate_gflops: measured.and_then(|m| finite(m.rate_gflops)),
-            residual: match result {
-                Ok(Observation::Whole(measured)) => finite(measured.residual),
-                Ok(Observation::Windows(sample)) => sample.residual().and_then(finite),
-                Err(Failure::Residual { value, .. }) => value.and_then(finite),
-                Err(_) => None,
-            },
+            residual: residual(result),
             passed: result.is_ok(),
             wall_s: around.wall_s,
             cost_fraction: done.unwrap_or(if run.extent == Extent::Whole { 1.0 } else { 0.0 }),
@@ -116,8 +102,40 @@ impl Row {
             host: measured.map(|m| &m.host).or(sample.map(|s| &s.result.host)).unwrap_or(&session.host).clone(),
             nodes: identity.nodes,
             kernel: measured.map(|m| &m.kernel).or(sample.map(|s| &s.result.kernel)).cloned(),
-            versions: format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine_version.unwrap_or_default()),
+            versions: versions(measured, sample),
             output_sha256: None,
         }
     }
+}
+
+/// `value`, where it is a number: JSON has no NaN, and a rate without a number is none.
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}
+
+/// The share of a whole run that was done, and the GFLOP/s of the whole by that: of windows, and of a run that was ended early.
+fn part_of_whole(sample: Option<&WindowsMeasurement>, failure: Option<&Failure>) -> (Option<f64>, Option<f64>) {
+    match failure {
+        Some(Failure::Beaten { done_percent, estimated_rate_gflops, .. }) => {
+            (Some(done_percent / 100.0), Some(*estimated_rate_gflops))
+        }
+        _ => (sample.map(WindowsMeasurement::measured_share), sample.map(|s| s.result.predicted_rate_gflops)),
+    }
+}
+
+/// The scaled residual, of windows the largest.
+fn residual(result: &Result<Observation, Failure>) -> Option<f64> {
+    match result {
+        Ok(Observation::Whole(measured)) => finite(measured.residual),
+        Ok(Observation::Windows(sample)) => sample.residual().and_then(finite),
+        Err(Failure::Residual { value, .. }) => value.and_then(finite),
+        Err(_) => None,
+    }
+}
+
+/// This program and its version, with that of our engine where it ran.
+fn versions(measured: Option<&Measurement>, sample: Option<&WindowsMeasurement>) -> String {
+    let version = measured.and_then(|m| m.result.as_ref()).map(|run| &run.version);
+    let engine = version.or(sample.map(|s| &s.result.version)).map(|version| format!(", engine {version}"));
+    format!("hpl-tune {}{}", env!("CARGO_PKG_VERSION"), engine.unwrap_or_default())
 }
