@@ -22,100 +22,95 @@ const LONG_CELL: usize = 24;
 /// The summary as plain text, one line feed at its end; in lines of at most `width` columns, where words allow it and one is given, but for the
 /// table of the best, whose long cells are below it.
 pub fn summary(summary: &Summary, width: Option<usize>) -> String {
-    let (mut text, by) = (String::new(), summary.session.objective);
-    let mut line = |name: &str, value: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}", folded(&format!("{name:<NAMES$}{value}"), width, NAMES));
-    };
+    let mut lines = Lines { text: String::new(), width };
     if summary.session.is_simulated() {
-        line("Simulated", "all of the following: no HPL has run, and nothing is measured".to_owned());
+        lines.line("Simulated", ["all of the following: no HPL has run, and nothing is measured".to_owned()]);
     }
-    if let Some(objective) = objective(summary) {
-        line("Objective", objective);
-    }
-    match &summary.best {
-        None => match summary.top.first() {
-            Some(leader) => {
-                line("Best", format!("{NOT_VERIFIED}: {}", score(leader, by)));
-                parameters(summary, &leader.candidate, width).into_iter().for_each(|words| line("", words));
-            }
-            None => line("Best", "none: no trial has passed".to_owned()),
-        },
-        Some(best) => {
-            let other_n = summary.estimate_at_other_n();
-            match other_n {
-                Some(estimate) => line("Best", format!("estimated {}", estimated(estimate))),
-                None => line("Best", score(best, by)),
-            }
-            // The parameters are those of the line above, with its N.
-            let candidate = other_n.map_or(&best.candidate, |estimate| &estimate.candidate);
-            parameters(summary, candidate, width).into_iter().for_each(|words| line("", words));
-        }
-    }
-    if let Some(row) = &summary.final_run {
-        line("Final run", final_run(summary, row));
-    }
-    if let Some(beside) = &summary.final_by_estimate {
-        line("Final/est.", final_by_estimate(beside));
-    }
-    let best_n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
-    if let Some(estimate) = summary.estimate.as_ref().filter(|estimate| best_n == Some(estimate.candidate.hpl.n)) {
-        line("Estimated", estimated(estimate));
-    }
-    if let Some(baseline) = &summary.baseline {
-        line("Default", score(baseline, by));
-    }
-    if let Some(expert) = &summary.expert {
-        line("Expert", score(expert, by));
-    }
-    line("Best/default", in_pairs(summary, &summary.best_by_baseline));
-    line("Best/expert", in_pairs(summary, &summary.best_by_expert));
-    choice(summary).into_iter().for_each(|said| line("Choice", said));
-    if let Some(left) = summary.left() {
-        line("Left", left.to_string());
-    }
-    if let Some(predicted) = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops) {
-        line("Predicted", format!("{} GFLOP/s for the best, before its first whole run", digits(predicted)));
-    }
-    line(
-        "Trials",
-        format!(
-            "{}, of {} different candidates; failed: {}",
-            summary.trials,
-            summary.distinct_candidates,
-            failures(summary)
-        ),
-    );
-    if let Some(on_some) = &summary.on_some_nodes {
-        line("Some nodes", on_some.words());
-    }
-    if let Some(phases) = phases(summary) {
-        line("Phases", phases);
-    }
-    if let Some(power) = power(summary) {
-        line("Power", power);
-    }
-    if let Some(pareto) = pareto(summary) {
-        line("Pareto", pareto);
-    }
-    if let Some(importances) = importances(summary) {
-        line("Differences", importances);
-    }
-    if let Some(steadiness) = steadiness(summary) {
-        line("Machine", steadiness);
-    }
-    line("Time", format!("{:.1} s of {:.1} s", summary.used_s, summary.session.budget_s));
-    if let Some(limit) = limit_of_n(summary) {
-        line("Note", limit);
-    }
-    if let Some(lost) = summary.session.lost_nodes() {
-        line("Note", lost);
-    }
+    lines.line("Objective", objective(summary));
+    lines.best(summary);
+    lines.runs(summary);
+    lines.claims(summary);
+    lines.trials(summary);
+    let mut text = lines.text;
     if !summary.top.is_empty() {
         text.push('\n');
         text.push_str(&top(summary, width));
     }
     text
+}
+
+/// The lines of the summary so far.
+struct Lines {
+    text: String,
+    width: Option<usize>,
+}
+
+impl Lines {
+    /// Adds a line for each of the values, with the name before it.
+    fn line(&mut self, name: &str, values: impl IntoIterator<Item = String>) {
+        for value in values {
+            // Writing to a String cannot fail.
+            let _ = writeln!(self.text, "{}", folded(&format!("{name:<NAMES$}{value}"), self.width, NAMES));
+        }
+    }
+
+    /// The best with its parameters, else what leads the search.
+    fn best(&mut self, summary: &Summary) {
+        let by = summary.session.objective;
+        let candidate = match (&summary.best, summary.top.first()) {
+            (Some(best), _) => {
+                let other_n = summary.estimate_at_other_n();
+                let shown = other_n.map(|estimate| format!("estimated {}", estimated(estimate)));
+                self.line("Best", [shown.unwrap_or_else(|| score(best, by))]);
+                // The parameters are those of the line above, with its N.
+                other_n.map_or(&best.candidate, |estimate| &estimate.candidate)
+            }
+            (None, Some(leader)) => {
+                self.line("Best", [format!("{NOT_VERIFIED}: {}", score(leader, by))]);
+                &leader.candidate
+            }
+            (None, None) => return self.line("Best", ["none: no trial has passed".to_owned()]),
+        };
+        self.line("", parameters(summary, candidate, self.width));
+    }
+
+    /// The final run, and the scores beside that of the best.
+    fn runs(&mut self, summary: &Summary) {
+        let by = summary.session.objective;
+        self.line("Final run", summary.final_run.as_ref().map(|row| final_run(summary, row)));
+        self.line("Final/est.", summary.final_by_estimate.as_ref().map(final_by_estimate));
+        let best_n = summary.best.as_ref().map(|best| best.candidate.hpl.n);
+        let estimate = summary.estimate.as_ref().filter(|estimate| best_n == Some(estimate.candidate.hpl.n));
+        self.line("Estimated", estimate.map(estimated));
+        self.line("Default", summary.baseline.as_ref().map(|baseline| score(baseline, by)));
+        self.line("Expert", summary.expert.as_ref().map(|expert| score(expert, by)));
+    }
+
+    /// What is claimed of the best, and predicted.
+    fn claims(&mut self, summary: &Summary) {
+        self.line("Best/default", [in_pairs(summary, &summary.best_by_baseline)]);
+        self.line("Best/expert", [in_pairs(summary, &summary.best_by_expert)]);
+        self.line("Choice", choice(summary));
+        self.line("Left", summary.left().map(ToString::to_string));
+        let predicted = summary.best.as_ref().and_then(|best| best.predicted_rate_gflops).map(digits);
+        let words = |rate: String| format!("{rate} GFLOP/s for the best, before its first whole run");
+        self.line("Predicted", predicted.map(words));
+    }
+
+    /// The trials, what they say of the machine, the time that they took, and what there is to note.
+    fn trials(&mut self, summary: &Summary) {
+        let (trials, different, failed) = (summary.trials, summary.distinct_candidates, failures(summary));
+        self.line("Trials", [format!("{trials}, of {different} different candidates; failed: {failed}")]);
+        self.line("Some nodes", summary.on_some_nodes.as_ref().map(|on_some| on_some.words()));
+        self.line("Phases", phases(summary));
+        self.line("Power", power(summary));
+        self.line("Pareto", pareto(summary));
+        self.line("Differences", importances(summary));
+        self.line("Machine", steadiness(summary));
+        self.line("Time", [format!("{:.1} s of {:.1} s", summary.used_s, summary.session.budget_s)]);
+        self.line("Note", limit_of_n(summary));
+        self.line("Note", summary.session.lost_nodes());
+    }
 }
 
 fn score(score: &Score, objective: Objective) -> String {
