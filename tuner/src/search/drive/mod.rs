@@ -6,6 +6,7 @@ mod known;
 mod power;
 mod rival;
 mod silence;
+mod started;
 mod together;
 mod whole;
 

@@ -1,18 +1,19 @@
 //! Trials that run at the same time: the one place where runs are started and waited for.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hpl::machine::accelerators::Accelerators;
 use objectives::predict::Predictor;
-use objectives::real::{Extent, RealRuns, Running};
+use objectives::real::{Extent, RealRuns};
 use objectives::{Failure, Observation};
 
-use super::broken_off::{broke_off, ended_with_session, since_end, unless_passed};
+use super::broken_off::{ended_with_session, since_end, unless_passed};
 use super::energy::with_estimate;
 use super::power::power_of_run;
 use super::rival::{Pace, REDRAW, Rival};
 use super::silence::Silence;
+use super::started::{Judged, StartedTrial, end, interrupt};
 use super::whole::completed;
 use crate::agents::NodeAgents;
 use crate::agents::vitals::{self, NodeApart, VitalsRecord};
@@ -21,7 +22,7 @@ use crate::power::settings::{NodeSetter, clock_doubt};
 use crate::power::{PowerReader, RunPower};
 use crate::record::folder::replace_file;
 use crate::record::now::{Now, on_one_line};
-use crate::record::store::{RunningTrial, Store};
+use crate::record::store::Store;
 use crate::record::vitals::Vitals;
 use crate::record::{Circumstances, Finished, MeasuredPair, Objective, PlannedTrial, Row, limited_power_w};
 use crate::search::budget::Budget;
@@ -58,60 +59,6 @@ pub struct TrialRunner<'a> {
     pub lost: &'a dyn Fn() -> Vec<String>,
     /// Say why each trial was chosen.
     pub verbose: bool,
-}
-
-/// A trial under way.
-struct StartedTrial<'a> {
-    due: &'a Due,
-    trial: RunningTrial,
-    /// Its run, or why there is none; `None` once it was taken.
-    run: Option<Result<Running, Failure>>,
-    /// When it was seen running last.
-    seen: Instant,
-}
-
-impl StartedTrial<'_> {
-    /// Waits for the outcome for at most `time`.
-    fn finish_within(&mut self, time: Duration) -> Option<Result<Observation, Failure>> {
-        match self.run.take()? {
-            Ok(mut running) => {
-                let outcome = running.finish_within(time);
-                if outcome.is_none() {
-                    (self.run, self.seen) = (Some(Ok(running)), Instant::now());
-                }
-                outcome
-            }
-            Err(failure) => Some(Err(failure)),
-        }
-    }
-
-    fn running(&mut self) -> Option<&mut Running> {
-        self.run.as_mut()?.as_mut().ok()
-    }
-}
-
-/// What a run alone is ended for.
-struct Judged<'a> {
-    rival: Option<&'a Rival>,
-    pace: Pace,
-    silence: Silence,
-}
-
-impl Judged<'_> {
-    /// Why a run is not worth its end, if it is not: it falls behind the rival, or has lost a node.
-    fn hopeless(&mut self, alone: &mut StartedTrial<'_>, lost: &dyn Fn() -> Vec<String>) -> Option<Failure> {
-        if !self.pace.is_due(Instant::now()) {
-            return None;
-        }
-        let on_all = alone.due.plan.nodes.is_empty();
-        let progress = alone.running()?.progress();
-        let beaten = self.rival.and_then(|rival| rival.beats(progress));
-        if beaten.is_some() || !on_all || !self.silence.asks(progress.len(), Instant::now()) {
-            return beaten;
-        }
-        let lost = lost();
-        (!lost.is_empty()).then(|| Failure::Killed { by: format!("the loss of {}", lost.join(", ")) })
-    }
 }
 
 impl TrialRunner<'_> {
@@ -362,31 +309,4 @@ impl TrialRunner<'_> {
 fn ratio(row: &Row) -> String {
     let of = |pair: MeasuredPair| format!(", {:.3} times trial {} in turn", pair.log_ratio.exp(), pair.reference_trial);
     row.pair().map_or_else(String::new, of)
-}
-
-/// Ends all runs as this program is asked to end. What sent that signal may have sent it to their launchers as well: one that broke off says
-/// nothing of its candidate. Its end is forgotten at once: a second signal may end this program before the last run has ended.
-fn interrupt(under_way: &mut [StartedTrial<'_>]) {
-    end(under_way, |trial, outcome| {
-        if outcome.as_ref().is_some_and(broke_off) {
-            trial.forget_end();
-        }
-    });
-}
-
-/// Ends all runs: they are asked at the same time. `with_outcome` is called for each when it has ended.
-fn end(
-    under_way: &mut [StartedTrial<'_>],
-    mut with_outcome: impl FnMut(&RunningTrial, Option<Result<Observation, Failure>>),
-) {
-    let mut running = Vec::new();
-    for StartedTrial { trial, run, .. } in under_way {
-        if let Some(Ok(run)) = run.take() {
-            run.ask_to_end();
-            running.push((&*trial, run));
-        }
-    }
-    for (trial, run) in running {
-        with_outcome(trial, run.cancel());
-    }
 }
