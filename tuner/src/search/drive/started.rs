@@ -1,14 +1,18 @@
-//! Trials under way: waited for, judged, and ended.
+//! Trials from their start to their end, before they are recorded.
 
 use std::time::{Duration, Instant};
 
+use hpl::measure::power::PowerSamples;
 use objectives::real::Running;
+use objectives::simulated::RunClock;
 use objectives::{Failure, Observation};
 
 use super::broken_off::broke_off;
 use super::rival::{Pace, Rival};
 use super::silence::Silence;
 use crate::record::store::RunningTrial;
+use crate::record::vitals::Vitals;
+use crate::record::{Circumstances, PlannedTrial};
 use crate::search::schedule::Due;
 
 /// A trial under way.
@@ -44,12 +48,18 @@ impl StartedTrial<'_> {
 
 /// What a run alone is ended for.
 pub(super) struct Judged<'a> {
-    pub(super) rival: Option<&'a Rival>,
-    pub(super) pace: Pace,
-    pub(super) silence: Silence,
+    rival: Option<&'a Rival>,
+    pace: Pace,
+    silence: Silence,
 }
 
-impl Judged<'_> {
+impl<'a> Judged<'a> {
+    /// A run of `due` that has `started`, beside its `rival`.
+    pub(super) fn new(rival: Option<&'a Rival>, due: Option<&Due>, started: Instant) -> Self {
+        let expected_s = due.map_or(0.0, |due| due.plan.expected_s);
+        Self { rival, pace: Pace::new(), silence: Silence::new(expected_s, started) }
+    }
+
     /// Why a run is not worth its end, if it is not: it falls behind the rival, or has lost a node.
     pub(super) fn hopeless(&mut self, alone: &mut StartedTrial<'_>, lost: &dyn Fn() -> Vec<String>) -> Option<Failure> {
         if !self.pace.is_due(Instant::now()) {
@@ -64,6 +74,39 @@ impl Judged<'_> {
         let lost = lost();
         (!lost.is_empty()).then(|| Failure::Killed { by: format!("the loss of {}", lost.join(", ")) })
     }
+}
+
+/// When a trial ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndTime {
+    /// Its clock, where it is simulated.
+    pub(super) clock: Option<RunClock>,
+    /// Wall-clock seconds that it took, on that clock.
+    pub(super) wall_s: f64,
+    /// Seconds that it left of the session.
+    pub(super) left_s: f64,
+}
+
+impl EndTime {
+    /// What surrounded the trial, as yet without its power, and the samples of that; `vitals` are none where it was on some nodes alone.
+    pub(super) fn around(self, vitals: Option<Vitals<'_>>) -> (Circumstances, Option<PowerSamples>) {
+        let Self { wall_s, left_s, .. } = self;
+        match vitals {
+            Some(vitals) => {
+                let (around, samples) = vitals.end(wall_s, left_s);
+                (around, Some(samples))
+            }
+            None => (Circumstances { wall_s, left_s, ..Circumstances::default() }, None),
+        }
+    }
+}
+
+/// A trial that has ended.
+pub(super) struct EndedTrial<'a> {
+    pub(super) plan: &'a PlannedTrial,
+    pub(super) trial: RunningTrial,
+    pub(super) outcome: Result<Observation, Failure>,
+    pub(super) time: EndTime,
 }
 
 /// Ends all runs as this program is asked to end. What sent that signal may have sent it to their launchers as well: one that broke off says

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use hpl::machine::accelerators::Accelerators;
+use hpl::measure::power::PowerSamples;
 use objectives::predict::Predictor;
 use objectives::real::{Extent, RealRuns};
 use objectives::{Failure, Observation};
@@ -11,9 +12,8 @@ use objectives::{Failure, Observation};
 use super::broken_off::{ended_with_session, since_end, unless_passed};
 use super::energy::with_estimate;
 use super::power::power_of_run;
-use super::rival::{Pace, REDRAW, Rival};
-use super::silence::Silence;
-use super::started::{Judged, StartedTrial, end, interrupt};
+use super::rival::{REDRAW, Rival};
+use super::started::{EndTime, EndedTrial, Judged, StartedTrial, end, interrupt};
 use super::whole::completed;
 use crate::agents::NodeAgents;
 use crate::agents::vitals::{self, NodeApart, VitalsRecord};
@@ -98,11 +98,7 @@ impl TrialRunner<'_> {
         }
         self.progress.tick(self.budget.left_s());
         let left_s = self.budget.left_of_session_s();
-        let mut under_way = Vec::new();
-        for due in due {
-            let trial = self.store.begin(&due.plan, self.runs)?;
-            under_way.push(StartedTrial { due, trial, run: None, seen: Instant::now() });
-        }
+        let mut under_way = self.begun(due)?;
         self.say_now(&under_way, left_s);
         // Where they are varied, all runs are on this node, one at a time.
         let set = due.first().map_or(Ok(()), |due| self.make_settings(&due.plan));
@@ -113,14 +109,8 @@ impl TrialRunner<'_> {
         let mut vitals =
             due.iter().all(|due| due.plan.nodes.is_empty()).then(|| Vitals::start(self.power, self.accelerators));
         let started = Instant::now();
-        for StartedTrial { due, trial, run, .. } in &mut under_way {
-            *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));
-        }
-        let mut judged = Judged {
-            rival,
-            pace: Pace::new(),
-            silence: Silence::new(due.first().map_or(0.0, |due| due.plan.expected_s), started),
-        };
+        self.start(&mut under_way, &set);
+        let mut judged = Judged::new(rival, due.first(), started);
         let mut longest_s = None;
         while !under_way.is_empty() {
             let Some((at, outcome)) = self.wait(&mut under_way, &mut vitals, &mut judged) else {
@@ -128,40 +118,15 @@ impl TrialRunner<'_> {
                 return Ok(false);
             };
             let StartedTrial { due, trial, .. } = under_way.remove(at);
-            let real_s = started.elapsed().as_secs_f64();
-            // On the clock of a simulated cluster all of them began at the same time.
-            let clock = self.runs.simulated(trial.folder());
-            let wall_s = clock.map_or(real_s, |clock| clock.simulated_wall_s);
-            if clock.is_some() {
-                longest_s = Some(wall_s.max(longest_s.unwrap_or(0.0)));
+            let time = self.end_time(trial.folder(), started, left_s);
+            if time.clock.is_some() {
+                longest_s = Some(time.wall_s.max(longest_s.unwrap_or(0.0)));
             }
-            let left_s = if clock.is_some() { left_s - wall_s } else { self.budget.left_of_session_s() };
-            let (around, samples) = match vitals.take() {
-                Some(vitals) => {
-                    let (around, samples) = vitals.end(wall_s, left_s);
-                    (around, Some(samples))
-                }
-                None => (Circumstances { wall_s, left_s, ..Circumstances::default() }, None),
-            };
-            let outcome = outcome.map(|observed| completed(observed, &due.plan.candidate, predictor));
-            let power = match (clock, samples) {
-                (Some(clock), _) => clock.power.map(RunPower::simulated).unwrap_or_default(),
-                (None, Some(samples)) => {
-                    let results = trial.folder().join(self.runs.results_file());
-                    power_of_run((self.power, &samples), (&results, &outcome), self.objective, self.progress)
-                }
-                (None, None) => RunPower::default(),
-            };
-            let alone = outcome.as_ref().ok().filter(|_| due.plan.reference.is_none());
-            let power = with_estimate(power, alone, wall_s, self.store);
-            let nodes_apart = self.nodes_apart(trial.folder(), &due.plan);
-            let around = Circumstances { power, nodes_apart, ..around };
-            self.look_at_clock(&due.plan, &around);
-            self.store.finish(trial, &outcome, around)?;
+            self.record(EndedTrial { plan: &due.plan, trial, outcome, time }, vitals.take(), predictor)?;
             if under_way.is_empty() {
                 Now::ended(self.store.folder());
             } else {
-                self.say_now(&under_way, left_s);
+                self.say_now(&under_way, time.left_s);
             }
             self.show(&due.plan);
         }
@@ -170,6 +135,71 @@ impl TrialRunner<'_> {
             self.runs.pass(longest_s);
         }
         Ok(true)
+    }
+
+    /// The trials `due`, noted in the record as begun.
+    fn begun<'d>(&mut self, due: &'d [Due]) -> Result<Vec<StartedTrial<'d>>, RecordError> {
+        let mut under_way = Vec::new();
+        for due in due {
+            let trial = self.store.begin(&due.plan, self.runs)?;
+            under_way.push(StartedTrial { due, trial, run: None, seen: Instant::now() });
+        }
+        Ok(under_way)
+    }
+
+    /// Starts the runs, where the settings of the node were `set`.
+    fn start(&self, under_way: &mut [StartedTrial<'_>], set: &Result<(), Failure>) {
+        for StartedTrial { due, trial, run, .. } in under_way {
+            *run = Some(set.clone().and_then(|()| self.runs.start(&trial.run(), trial.folder(), due.limit_s)));
+        }
+    }
+
+    /// When the trial in `folder` ended, which was `started` with `left_s` seconds of the session left. On the clock of a simulated cluster all of
+    /// a batch began at the same time.
+    fn end_time(&self, folder: &Path, started: Instant, left_s: f64) -> EndTime {
+        let real_s = started.elapsed().as_secs_f64();
+        let clock = self.runs.simulated(folder);
+        let wall_s = clock.map_or(real_s, |clock| clock.simulated_wall_s);
+        let left_s = if clock.is_some() { left_s - wall_s } else { self.budget.left_of_session_s() };
+        EndTime { clock, wall_s, left_s }
+    }
+
+    /// Records a trial that has ended, with what surrounded it.
+    fn record(
+        &mut self,
+        ended: EndedTrial<'_>,
+        vitals: Option<Vitals<'_>>,
+        predictor: &Predictor,
+    ) -> Result<(), RecordError> {
+        let EndedTrial { plan, trial, outcome, time } = ended;
+        let (around, samples) = time.around(vitals);
+        let outcome = outcome.map(|observed| completed(observed, &plan.candidate, predictor));
+        let power = self.power_taken(trial.folder(), plan, &outcome, time, samples);
+        let nodes_apart = self.nodes_apart(trial.folder(), plan);
+        let around = Circumstances { power, nodes_apart, ..around };
+        self.look_at_clock(plan, &around);
+        self.store.finish(trial, &outcome, around)
+    }
+
+    /// The power that the trial in `folder` took, by its clock or by `samples`; of windows alone also what the whole run is predicted to take.
+    fn power_taken(
+        &mut self,
+        folder: &Path,
+        plan: &PlannedTrial,
+        outcome: &Result<Observation, Failure>,
+        time: EndTime,
+        samples: Option<PowerSamples>,
+    ) -> RunPower {
+        let power = match (time.clock, samples) {
+            (Some(clock), _) => clock.power.map(RunPower::simulated).unwrap_or_default(),
+            (None, Some(samples)) => {
+                let results = folder.join(self.runs.results_file());
+                power_of_run((self.power, &samples), (&results, outcome), self.objective, self.progress)
+            }
+            (None, None) => RunPower::default(),
+        };
+        let alone = outcome.as_ref().ok().filter(|_| plan.reference.is_none());
+        with_estimate(power, alone, time.wall_s, self.store)
     }
 
     /// The nodes of the trial in `folder` that stood apart, with a warning; what was seen of all its nodes is kept there.
