@@ -15,6 +15,7 @@ use crate::record::session::Session;
 use crate::record::{Identity, Outcome, Row};
 use crate::search::rounds;
 
+mod chosen;
 mod claims;
 mod drift;
 mod final_run;
@@ -26,6 +27,7 @@ mod power;
 mod score;
 mod some_nodes;
 
+use chosen::{Chosen, at_target_n};
 pub use claims::{Comparison, Higher, TakenBack};
 pub(crate) use claims::{Leads, in_spite_of_pairs};
 pub(crate) use drift::direction;
@@ -135,46 +137,35 @@ impl Summary {
             Extent::Whole => scores.clone(),
             Extent::Windows => self::scores(rows, Extent::Windows, objective),
         };
-        let baseline = rounds::baseline(rows);
-        let lead = baseline.as_ref().and_then(|usual| rounds::lead(rows, usual, objective, session.lead_of_search));
-        let back = baseline
-            .as_ref()
-            .and_then(|usual| Some((usual, rounds::takes_back(rows, usual, objective, session.lead_of_search)?)));
-        let instead = back.map(|(usual, _)| usual);
-        let best = best(session, rows, &scores, instead);
-        let at_search_n = best.as_ref().map(|best| at_target_n(&best.candidate, session));
-        let (found, usual) = (at_search_n.as_ref(), baseline.as_ref());
-        let choice = session.expert.as_ref();
-        let expert = choice.zip(usual).and_then(|(choice, usual)| choice.candidate(usual, session.profile()));
-        let finals = || rows.iter().filter(|row| row.strategy == Identity::FINAL);
-        let of_best = |row: &&Row| row.passed && Some(&at_target_n(&row.candidate(), session)) == found;
-        let final_run = finals().rfind(of_best).or_else(|| finals().next_back());
+        let Chosen { baseline, lead, taken_back, best, found, expert } = Chosen::new(session, rows, &scores);
+        let (found, usual) = (found.as_ref(), baseline.as_ref());
+        let final_run = final_row(session, rows, found);
         let drift = drift::drift(rows);
         let importance_not_judged = drift::shown(drift.as_ref());
+        let searched_rows = of_search(session, rows);
+        let importance = if importance_not_judged.is_some() { Vec::new() } else { importance(&searched_rows) };
         let searched_score =
             |candidate: &Candidate| searched.iter().find(|score| score.candidate == *candidate).cloned();
         let power_w = |best: &Score| rounds::power_w(rows, &best.candidate).map(|(watts, _)| watts);
         let n = session.n.or(best.as_ref().map(|best| best.candidate.hpl.n));
         // What this host does says nothing of simulated nodes.
         let here = || rows.iter().filter(|row| row.engine != Row::SIMULATED);
-        let mut failures = BTreeMap::new();
-        for row in rows.iter().filter(|row| !row.passed) {
-            *failures.entry(row.outcome).or_default() += 1;
-        }
         let mut summary = Self {
             schema_version: REPORT_SCHEMA,
             session: session.clone(),
             used_s: session.used_s(rows),
             trials: rows.len(),
             distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
-            failures,
+            failures: failures(rows),
             is_over: is_over(session, rows),
             rounds_failed: rounds::have_failed(rounds::at_choice(rows).1),
             best_by_baseline: claims::by_baseline(rows, found, usual, session),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
             limited_power_w: best.as_ref().and_then(power_w),
             higher: found.and_then(|found| Higher::find(rows, &searched, found, usual)).filter(|_| objective.is_rate()),
-            taken_back: back.and_then(|(usual, why)| TakenBack::new(rows, usual, why, found, objective)),
+            taken_back: usual
+                .zip(taken_back)
+                .and_then(|(usual, why)| TakenBack::new(rows, usual, why, found, objective)),
             lead,
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
@@ -185,11 +176,7 @@ impl Summary {
             nodes_apart: NodesApart::new(rows),
             on_some_nodes: None,
             drift,
-            importance: if importance_not_judged.is_some() {
-                Vec::new()
-            } else {
-                importance(&of_search(session, rows))
-            },
+            importance,
             importance_not_judged,
             phases: None,
             power: None,
@@ -261,21 +248,20 @@ impl Summary {
     }
 }
 
-/// Whole runs of the best; see [`Summary::best`]. `instead`: what takes the place of the choice.
-fn best(session: &Session, rows: &[Row], scores: &[Score], instead: Option<&Candidate>) -> Option<Score> {
-    let score_of = |candidate: &Candidate| scores.iter().find(|score| score.candidate == *candidate).cloned();
-    // At the target N, else at that of its final run.
-    let whole = |candidate: Candidate| {
-        let passed = rows.iter().rfind(|row| {
-            row.strategy == Identity::FINAL && row.passed && at_target_n(&row.candidate(), session) == candidate
-        });
-        score_of(&candidate).or_else(|| score_of(&passed?.candidate()))
-    };
-    let first = rows.iter().find(|row| row.strategy == Identity::FINAL && row.passed);
-    let chosen = || whole(at_target_n(&first?.candidate(), session));
-    let instead = instead.cloned().and_then(whole);
-    let at_n = || scores.iter().find(|score| Some(score.candidate.hpl.n) == session.n).cloned();
-    instead.or_else(chosen).or_else(at_n).or_else(|| scores.first().cloned())
+/// Failed trials by kind.
+fn failures(rows: &[Row]) -> BTreeMap<Outcome, usize> {
+    let mut failures = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.passed) {
+        *failures.entry(row.outcome).or_default() += 1;
+    }
+    failures
+}
+
+/// The passed final run of `best`, a candidate at the N of the search, else the last one.
+fn final_row<'a>(session: &Session, rows: &'a [Row], best: Option<&Candidate>) -> Option<&'a Row> {
+    let mut finals = rows.iter().filter(|row| row.strategy == Identity::FINAL);
+    let of_best = |row: &&Row| row.passed && Some(&at_target_n(&row.candidate(), session)) == best;
+    finals.clone().rfind(of_best).or_else(|| finals.next_back())
 }
 
 /// Takes the parameters that only our engine has out of every candidate of a report.
@@ -302,11 +288,6 @@ fn range<'a>(rows: impl Iterator<Item = &'a Row> + Clone, of: fn(&Row) -> Option
 pub(crate) fn of_search<'a>(session: &Session, rows: &'a [Row]) -> Vec<&'a Row> {
     let extent = session.extent;
     rows.iter().filter(|row| row.extent == extent && session.n.is_none_or(|n| n == row.n)).collect()
-}
-
-/// The candidate at the N that is searched.
-fn at_target_n(candidate: &Candidate, session: &Session) -> Candidate {
-    candidate.at_n(session.n.unwrap_or(candidate.hpl.n))
 }
 
 #[cfg(test)]
