@@ -12,7 +12,7 @@ use objectives::real::RunSpec;
 use objectives::slurm_clock::SlurmClock;
 use space::domain::{DomainSpec, Limits};
 use space::machine::{Machine, Node};
-use space::{Candidate, EngineParams, KernelChoice, SettingLevels, Unequal};
+use space::{Candidate, KernelChoice, SettingLevels, Unequal};
 
 use super::given::{budget_s, leaves_engine_open, objective, power_log, rank_input};
 use super::placed::{check_groups, enough_ranks, no_spares, placed};
