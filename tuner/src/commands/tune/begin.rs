@@ -45,16 +45,21 @@ pub(super) fn begin(
     let settled = settled(args, &given, chosen, program)?;
     warn_of_job(args, &given, &settled.placed.engine);
     let (folder, lock) = new_folder(args, &given)?;
-    let session = session(args, &given, &settled, &folder)?;
-    if let Err(refused) = check(args, &given, &settled, &session) {
-        folder.discard();
-        return Err(bad_input(refused));
+    let begun = session(args, &given, &settled, &folder).and_then(|session| {
+        if args.shared_folder {
+            folder.share()?;
+        }
+        check(args, &given, &settled, &session).map_err(bad_input)?;
+        save(args, &given, &settled, &session, &folder)?;
+        Ok(session)
+    });
+    match begun {
+        Ok(session) => Ok((folder, lock, session)),
+        Err(error) => {
+            folder.discard();
+            Err(error)
+        }
     }
-    if let Err(error) = save(args, &given, &settled, &session, &folder) {
-        folder.discard();
-        return Err(error.into());
-    }
-    Ok((folder, lock, session))
 }
 
 /// A description of the machine with the text that is kept of it, as far as there is one.
@@ -203,14 +208,10 @@ fn warn_of_job(args: &TuneArgs, given: &Given, engine: &Engine) {
 
 /// The folder of the session with its lock.
 fn new_folder(args: &TuneArgs, given: &Given) -> Result<(RunFolder, Lock), RecordError> {
-    let (folder, lock) = match &args.out {
-        Some(root) => RunFolder::create(root)?,
-        None => RunFolder::create_numbered(&RunFolder::default_path(&given.facts.hostname, given.now))?,
-    };
-    if args.shared_folder {
-        folder.share()?;
+    match &args.out {
+        Some(root) => RunFolder::create(root),
+        None => RunFolder::create_numbered(&RunFolder::default_path(&given.facts.hostname, given.now)),
     }
-    Ok((folder, lock))
 }
 
 /// The session as it begins in `folder`.
