@@ -15,7 +15,7 @@ mod targets;
 use targets::TARGETS;
 
 /// What all corpora take at most, in bytes.
-const SMALL: u64 = 500_000;
+const SMALL: u64 = 1_000_000;
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
