@@ -96,8 +96,11 @@ impl Engine {
             profile.program = std::env::current_exe()?.display().to_string();
         }
         profile.program = from_any_folder(Path::new(&profile.program))?.display().to_string();
-        profile.launcher = launcher_here(&profile.launcher)
-            .map_err(|error| bad_input(format!("--engine {name}: launcher: {error}")))?;
+        // That of the flag was looked at where it was read.
+        if launcher.is_none() {
+            profile.launcher = launcher_here(&profile.launcher)
+                .map_err(|error| bad_input(format!("--engine {name}: launcher: {error}")))?;
+        }
         if let Some(first) = profile.command.first_mut().filter(|first| !first.contains('{')) {
             *first = from_any_folder(Path::new(first.as_str()))?.display().to_string();
         }
@@ -107,7 +110,7 @@ impl Engine {
 
     fn launched(launcher: Option<&str>, program: Option<&Path>) -> anyhow::Result<Self> {
         let launcher =
-            launcher_here(launcher.unwrap_or("mpirun")).map_err(|error| bad_input(format!("--launcher: {error}")))?;
+            launcher.map_or_else(|| launcher_here("mpirun"), |given| Ok(given.to_owned())).map_err(bad_input)?;
         if !says_processes(&launcher_words(&launcher)) {
             return Err(bad_input(format!(
                 "--launcher {launcher}: the command lacks {{np}}, the number of processes; leave --launcher and --program \
