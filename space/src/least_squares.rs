@@ -3,7 +3,7 @@
 /// c ≥ 0 that minimises Σ (row·c − value)² over rows of one length; all 0 where the rows determine no coefficient.
 ///
 /// The optimum is the plain least-squares solution on the terms that it does not set to zero. Terms are few, so all of their subsets
-/// are tried: exact and without iteration.
+/// are tried: exact and without iteration. Of those that are equally near, up to rounding, the one of the first terms is taken.
 ///
 /// ```
 /// let rows = [vec![1.0, 1.0], vec![1.0, 2.0], vec![1.0, 3.0]];
@@ -13,17 +13,21 @@
 pub fn non_negative(rows: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
     let width = rows.first().map_or(0, Vec::len);
     let normal = Normal::new(rows, values, width);
+    let rounding = ROUNDING * normal.total;
     let mut best = (f64::INFINITY, vec![0.0; width]);
     for subset in 1..1_usize << width {
         let terms: Vec<usize> = (0..width).filter(|term| subset >> term & 1 == 1).collect();
         let Some(found) = normal.solve(&terms).filter(|found| found.iter().all(|&c| c >= 0.0)) else { continue };
         let error = normal.squares(&found);
-        if error < best.0 {
+        if error < best.0 - rounding {
             best = (error, found);
         }
     }
     best.1
 }
+
+/// Part of Σ value² up to which errors differ by rounding.
+const ROUNDING: f64 = 1e-12;
 
 /// The normal equations: AᵀA, Aᵀb and bᵀb of the rows A and the values b.
 struct Normal {
@@ -102,6 +106,16 @@ mod tests {
         assert_eq!(non_negative(&[vec![0.0, 2.0]], &[4.0]), [0.0, 2.0]);
         assert_eq!(non_negative(&[vec![1.0], vec![2.0]], &[-1.0, -2.0]), [0.0]);
         assert_eq!(non_negative(&[vec![f64::NAN]], &[1.0]), [0.0]);
+    }
+
+    /// Which of several exact fits was taken was up to rounding.
+    #[test]
+    fn of_exact_fits_the_one_of_the_first_terms_is_taken() {
+        for scale in [1.0, 0.1, 0.3, 7e9, 1e-7] {
+            let rows = [vec![3.0, 0.7, 0.1], vec![0.6 * 3.0, 0.6 * 0.7, 0.6 * 0.1]];
+            let found = non_negative(&rows, &[0.9 * scale, 0.9 * 0.6 * scale]);
+            assert!(found[0] > 0.0 && found[1..] == [0.0, 0.0], "{scale} {found:?}");
+        }
     }
 
     #[test]

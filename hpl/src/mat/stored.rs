@@ -103,7 +103,7 @@ impl<'a> StoredMut<'a> {
         Stored { memory: self.memory.as_ref(), form: self.form }
     }
 
-    /// The same view for a shorter time.
+    /// A view of the same elements that borrows this one.
     pub(crate) fn reborrow(&mut self) -> StoredMut<'_> {
         StoredMut { memory: self.memory.reborrow(), form: self.form }
     }

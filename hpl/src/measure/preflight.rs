@@ -54,7 +54,7 @@ pub fn preflight(kernels: &dyn Kernels, cores: &[usize], time: Duration) -> Vec<
     preflight_by(kernels, cores, time, |_| thread::Builder::new())
 }
 
-/// The same; `builder` makes the thread of the core with this index.
+/// Measures as [`preflight`] does; `builder` makes the thread of the core with this index.
 fn preflight_by(
     kernels: &dyn Kernels,
     cores: &[usize],

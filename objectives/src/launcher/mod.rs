@@ -52,7 +52,8 @@ pub fn is_of_several_libraries(text: &str) -> bool {
 }
 
 /// The launcher `text` with the words that its MPI library understands, by what its program prints of its `version`: those of Open MPI only
-/// where it is Open MPI's, none of them where it is MPICH's, Intel MPI's or another made of Hydra. Words that the user gave stay.
+/// where it is Open MPI's, none of them where it is MPICH's, Intel MPI's or another made of Hydra. Words that the user gave stay, but an `mpirun`
+/// made of Hydra gets `-genvall` before them, unless they show what it is.
 pub fn understood(text: &str, version: &str) -> String {
     let is_of = |names: &[&str]| names.iter().any(|name| version.contains(name));
     let (program, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
@@ -330,6 +331,9 @@ mod tests {
         assert_eq!(words("/opt/bin/srun --mpi=pmix -n {np}", false), Some(by_srun("/opt/bin/srun")));
         assert_eq!(words("mpirun", true), Some(by_srun("srun")));
         assert_eq!(words("mpirun", false).unwrap(), "mpirun -n 2 --bind-to none --host n1:1,n2:1 look");
+        // Open MPI's mpiexec is bound as its mpirun is.
+        let mapped = "mpiexec -np {np} --map-by slot:PE={threads} --bind-to core";
+        assert_eq!(words(mapped, false).unwrap(), "mpiexec -n 2 --bind-to none --host n1:1,n2:1 look");
         let own = "mpirun.openmpi --allow-run-as-root --host n1,n2,n3 -np {np} --mca btl tcp,self";
         let expected =
             "mpirun.openmpi --allow-run-as-root --mca btl tcp,self -n 2 --bind-to none --host n1:1,n2:1 look";
@@ -367,6 +371,10 @@ mod tests {
                 "/opt/bin/mpirun -genvall -np {np} -ppn 4"
             );
             for same in ["mpiexec", "mpirun.mpich", "mpirun -genvall -n {np}", "mpirun -f /hosts -n {np}"] {
+                assert_eq!(understood(same, of_hydra), same);
+            }
+            // It ended each run with "duplicate environment setting".
+            for same in ["mpirun -genvlist PATH -n {np}", "mpirun --genvnone -n {np}", "mpirun --genvall -n {np}"] {
                 assert_eq!(understood(same, of_hydra), same);
             }
         }

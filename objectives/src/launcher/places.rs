@@ -33,10 +33,11 @@ const PLACES: [&str; 18] = [
     "-H",
 ];
 
-/// Flags of MPICH's launchers, and of those that are made of them, as Intel MPI's: Open MPI has none of these.
-const OF_MPICH: [&str; 4] = ["-f", "-hosts", "-perhost", PASSES_ALL];
+/// Flags of MPICH's launchers, and of those that are made of them, as Intel MPI's, with one dash or two: Open MPI has none of these.
+const OF_MPICH: [&str; 7] = ["f", "hosts", "perhost", "genv", "genvlist", "genvnone", "genvall"];
 
 /// Passes the environment to the ranks, as MPICH's launchers do anyway: so a launcher whose name is that of Open MPI's is known as one of these.
+/// They refuse it beside `-genvlist` and `-genvnone`.
 pub(super) const PASSES_ALL: &str = "-genvall";
 
 /// The words of a launcher without [`PLACES`].
@@ -65,7 +66,12 @@ fn flag_of(word: &str) -> &str {
 
 /// Whether `words` of a launcher say how many cores a rank has, as Open MPI knows it: then each of them takes a slot of its node.
 fn gives_cores(words: &[String]) -> bool {
-    [":pe=", ",pe=", "cpus-per-"].iter().any(|flag| words.iter().any(|word| word.to_lowercase().contains(flag)))
+    maps_cores(words) || words.iter().any(|word| word.to_lowercase().contains("cpus-per-"))
+}
+
+/// Whether `words` map ranks to cores as Open MPI alone is told it.
+fn maps_cores(words: &[String]) -> bool {
+    [":pe=", ",pe="].iter().any(|flag| words.iter().any(|word| word.to_lowercase().contains(flag)))
 }
 
 /// The name by which Slurm knows the host `node`, where it lists the nodes of the job as `of_job`: without a domain unless these have one.
@@ -89,9 +95,12 @@ impl PlacedBy {
     pub(super) fn of(words: &[String]) -> Option<Self> {
         let name = Path::new(words.first()?).file_name()?.to_str()?;
         let is_mpich = ["mpich", "hydra"].iter().any(|mpi| name.contains(mpi))
-            || words.iter().any(|word| OF_MPICH.contains(&flag_of(word)));
+            || words
+                .iter()
+                .any(|word| word.starts_with('-') && OF_MPICH.contains(&flag_of(word).trim_start_matches('-')));
         match name {
             "srun" => Some(Self::Slurm),
+            _ if name.starts_with("mpiexec") && !is_mpich && maps_cores(words) => Some(Self::OpenMpi),
             _ if name.starts_with("mpirun") => Some(if is_mpich { Self::Standard } else { Self::OpenMpi }),
             _ if name.starts_with("mpiexec") || name.contains("mpich") => Some(Self::Standard),
             _ => None,

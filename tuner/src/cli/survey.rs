@@ -16,9 +16,9 @@ pub struct SurveyArgs {
     /// An xhpl built with MPI, whose processes are surveyed in place of threads of this process
     #[arg(long, value_name = "XHPL", requires = "ranks")]
     pub program: Option<PathBuf>,
-    /// Launcher: none, mpirun, mpiexec, srun, flux, aprun, or a launch command with {np} and {threads}
-    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_here, default_value = "mpirun", requires = "program")]
-    pub launcher: String,
+    /// Launcher: none, mpirun (the default), mpiexec, srun, flux, aprun, or a launch command with {np} and {threads}
+    #[arg(long, value_name = "NAME|WORDS", value_parser = launcher_here, requires = "program")]
+    pub launcher: Option<String>,
     /// Time limit for the answers of the processes of --program
     #[arg(long, value_name = "TIME", value_parser = super::values::duration, default_value = "10m", requires = "program")]
     pub limit: Duration,

@@ -153,7 +153,8 @@ impl Allocation {
     /// Words of launchers that can start ranks on its nodes, in the order in which they are tried.
     pub fn launchers(&self) -> Vec<String> {
         if self.manager != "Slurm" {
-            return ["mpirun", "mpiexec"].map(str::to_owned).to_vec();
+            // The second binds nothing: cores may be refused to the first.
+            return ["mpirun", "mpiexec -n {np}"].map(str::to_owned).to_vec();
         }
         let srun = words("srun").join(" ");
         let by = |library: &str| format!("{srun} --mpi={library}");
@@ -198,15 +199,12 @@ impl Allocation {
         shorter.into_iter().chain(alone).chain(untried).collect()
     }
 
-    /// What there is to say of nodes with unequal numbers of CPUs, of which our ranks get those of the smallest one.
+    /// Nodes with unequal numbers of CPUs in words, where there are such.
     pub fn unequal(&self) -> Option<String> {
         let most = self.cpus.iter().copied().flatten().max()?;
         let least = self.least_cpus().filter(|least| *least < most)?;
         let few = self.cpus.iter().filter(|cpus| **cpus == Some(least)).count();
-        Some(format!(
-            "{self} has {least} CPUs on {few} of its {} nodes and up to {most} on others: no more than {least} are used of each",
-            self.nodes()
-        ))
+        Some(format!("{self} has {least} CPUs on {few} of its {} nodes and up to {most} on others", self.nodes()))
     }
 }
 

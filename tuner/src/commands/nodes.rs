@@ -35,7 +35,7 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
         ));
     };
     if let Some(unequal) = allocation.unequal() {
-        say(&format!("warning: {unequal}"));
+        say(&format!("warning: {unequal}: no more than those of the smallest are used of each"));
     }
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let Reached { job, nodes, hosts, .. } = match &args.launcher {

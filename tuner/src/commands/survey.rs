@@ -20,6 +20,7 @@ use crate::cluster::launched::survey::below_here;
 use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
+use crate::session::engine::programs::launcher_here;
 use crate::session::input;
 use crate::session::input::read_params;
 
@@ -60,7 +61,10 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
         None => Machine::default(),
     };
     let Survey { ranks: found, .. } = match &args.program {
-        Some(program) => below_here(program, &args.launcher, &candidate, args.repeats, args.limit)?,
+        Some(program) => {
+            let launcher = args.launcher.clone().map_or_else(|| launcher_here("mpirun"), Ok).map_err(bad_input)?;
+            below_here(program, &launcher, &candidate, args.repeats, args.limit)?
+        }
         None => {
             let runner = Runner::new(&candidate.engine.kernels).map_err(bad_input)?;
             let ranks =

@@ -71,7 +71,7 @@ const LONGEST: usize = 8;
 /// some of the owners, and its error enters the extrapolation. More windows among the large steps reduce this error, and small
 /// steps are cheap enough for long windows.
 const LARGE: [(f64, usize); 5] = [(0.85, 4), (0.65, 4), (0.45, 4), (0.25, 8), (0.12, 16)];
-/// The same without look-ahead, where all ranks wait for every panel and the time of a step depends on its panel's owner.
+/// The windows of `auto` on these grids without look-ahead, where all ranks wait for every panel and the time of a step depends on its panel's owner.
 const LARGE_WITHOUT_LOOK_AHEAD: [(f64, usize); 4] = [(0.75, 8), (0.4, 8), (0.2, 8), (0.1, 8)];
 
 /// The smallest trailing matrix of `auto`, as fraction of N. The steps after it take less than a thousandth of the time.

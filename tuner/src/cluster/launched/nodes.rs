@@ -165,7 +165,8 @@ pub(crate) fn found(
     }
     let mut said = Vec::new();
     for launcher in allocation.launchers() {
-        let launcher = programs::launcher_here(&launcher).map_err(bad_input)?;
+        // All of its words: a session that goes on later is to have those that were tried.
+        let launcher = words(&programs::launcher_here(&launcher).map_err(bad_input)?).join(" ");
         let job = MpiJob::new(&launcher, program.clone());
         match reached(&job, allocation, here_cores, used) {
             Ok(found) => return Ok(found),

@@ -10,7 +10,7 @@ use space::machine::{Machine, Node};
 use space::{EngineParams, KernelChoice, SettingLevels, Unequal};
 
 use super::given::{Given, leaves_engine_open, rank_input};
-use super::placed::{PlacedEngine, check_groups, enough_ranks, on_simulated, placed};
+use super::placed::{PlacedEngine, check_groups, enough_ranks, on_simulated, placed, uneven};
 use super::settle::spec;
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
@@ -202,8 +202,7 @@ fn room(
 fn warn_of_job(args: &TuneArgs, given: &Given, engine: &Engine) {
     let Some(job) = &given.job else { return };
     let said = job.warnings(given.asked_s, given.budget_s, args.local);
-    let unequal = job.unequal().filter(|_| matches!(engine, Engine::Launched(_)));
-    said.iter().chain(&unequal).for_each(|sentence| say(&format!("warning: {sentence}")));
+    said.iter().chain(&uneven(job, engine)).for_each(|sentence| say(&format!("warning: {sentence}")));
 }
 
 /// The folder of the session with its lock.

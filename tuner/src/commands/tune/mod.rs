@@ -137,7 +137,7 @@ impl AtWork {
         moved::without(store.session(), store.folder(), lost, store.rows(), budget.left_s())
     }
 
-    /// The same on the nodes of `session`.
+    /// This session at work as `session` has it, on the nodes of that.
     fn on_nodes_of(self, session: Session, program: &Path, progress: &Progress) -> anyhow::Result<Self> {
         let Self { store, budget, .. } = self;
         let folder = store.folder().clone();

@@ -127,7 +127,15 @@ pub(super) fn placed(
     Ok(PlacedEngine { engine: Engine::Launched(job), nodes, hosts, spares })
 }
 
-/// Whether the launcher of another engine starts as many processes as it is path.
+/// What the user should know of nodes with unequal numbers of CPUs, on which our engine runs.
+pub(super) fn uneven(job: &Allocation, engine: &Engine) -> Option<String> {
+    let unequal = job.unequal().filter(|_| matches!(engine, Engine::Launched(_)))?;
+    Some(format!(
+        "{unequal}: ranks have threads in numbers that divide the cores of every node, and weights are not searched"
+    ))
+}
+
+/// Whether the launcher of another engine starts as many processes as it is asked for.
 fn reaches_nodes(foreign: &Foreign) -> bool {
     launcher::says_processes(&launcher::words(&foreign.profile().launcher))
 }

@@ -15,7 +15,7 @@ use space::machine::{Machine, Node};
 use space::{Candidate, KernelChoice, SettingLevels, Unequal};
 
 use super::given::{budget_s, leaves_engine_open, objective, power_log, rank_input};
-use super::placed::{check_groups, enough_ranks, no_spares, placed};
+use super::placed::{check_groups, enough_ranks, no_spares, placed, uneven};
 use super::script::{request, write_script};
 use super::varied::{RunPlace, varied};
 use crate::cli::TuneArgs;
@@ -86,7 +86,7 @@ impl Site {
         Ok(Self { engine, machine, kernels, hosts: Vec::new(), job: None, facts, budget })
     }
 
-    /// The same on the nodes of the job, which a session would find; a script is for another job.
+    /// The room on the nodes of the job, which a session would find; a script is for another job.
     fn in_job(self, args: &TuneArgs, program: &Path) -> anyhow::Result<Self> {
         let job = if args.dry_run { Allocation::or_reached(args.nodes, args.launcher.as_deref())? } else { None };
         let Some(job) = job else {
@@ -98,8 +98,8 @@ impl Site {
         let budget = Budget::new(Instant::now(), budget_s, 0.0);
         job.warnings(asked_s, budget_s, args.local).iter().for_each(|sentence| say(&format!("warning: {sentence}")));
         let placed = placed(engine, args, program, Some(&job), machine.as_ref(), facts.cores_allowed.len())?;
-        if let Some(unequal) = job.unequal().filter(|_| matches!(placed.engine, Engine::Launched(_))) {
-            say(&format!("warning: {unequal}"));
+        if let Some(uneven) = uneven(&job, &placed.engine) {
+            say(&format!("warning: {uneven}"));
         }
         let machine = placed.described(machine);
         Ok(Self { engine: placed.engine, machine, kernels, hosts: placed.hosts, job: Some(job), facts, budget })

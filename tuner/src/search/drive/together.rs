@@ -62,7 +62,7 @@ pub struct TrialRunner<'a> {
 }
 
 impl TrialRunner<'_> {
-    /// The same for as long as it is borrowed.
+    /// What starts trials as this does, for as long as this is borrowed.
     pub fn reborrowed(&mut self) -> TrialRunner<'_> {
         TrialRunner {
             budget: &mut *self.budget,

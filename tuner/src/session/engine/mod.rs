@@ -22,7 +22,7 @@ use space::nearest::hint;
 use space::workspace::{RunShape, Workspace};
 
 pub use self::launched::EngineCommand;
-use self::programs::{found, from_any_folder, launcher_here, xhpl_beside};
+use self::programs::{found, from_any_folder, launcher_here, launcher_of_profile, xhpl_beside};
 use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::record::Row;
@@ -53,7 +53,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The engine that the flags name: ours, a shipped profile or a file, with another launcher or program if wanted.
+    /// The engine that the flags name: ours, a shipped profile or a file, with another launcher, as [`launcher_here`] gives it, or program if wanted.
     ///
     /// # Errors
     /// A profile that is none, or a program that is not there; the message says the way out.
@@ -96,9 +96,8 @@ impl Engine {
             profile.program = std::env::current_exe()?.display().to_string();
         }
         profile.program = from_any_folder(Path::new(&profile.program))?.display().to_string();
-        // That of the flag was looked at where it was read.
         if launcher.is_none() {
-            profile.launcher = launcher_here(&profile.launcher)
+            profile.launcher = launcher_of_profile(&profile.launcher)
                 .map_err(|error| bad_input(format!("--engine {name}: launcher: {error}")))?;
         }
         if let Some(first) = profile.command.first_mut().filter(|first| !first.contains('{')) {

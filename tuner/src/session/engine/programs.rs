@@ -2,16 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use objectives::launcher::{FILES_OF_NODES, is_of_several_libraries, understood};
-use objectives::real::answer_within;
+use objectives::real::answer;
 
 /// Folder in that of this program with the `xhpl` of `hpl-tune mpi-setup`.
 pub(crate) const MPI_FOLDER: &str = "mpi";
-
-/// Time in which a launcher says its version.
-const SAYS_VERSION: Duration = Duration::from_secs(5);
 
 /// A program, or a library, that runs in the folders of trials find: absolute, unless it is looked for by its name.
 pub(crate) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
@@ -25,8 +21,18 @@ pub(crate) fn from_any_folder(program: &Path) -> anyhow::Result<PathBuf> {
 pub(crate) fn launcher_here(text: &str) -> Result<String, String> {
     let text = launcher_from_any_folder(text)?;
     let program = text.split_whitespace().next().filter(|_| is_of_several_libraries(&text));
-    let version = program.and_then(|program| answer_within(Command::new(program).arg("--version"), SAYS_VERSION));
+    let version = program.and_then(|program| answer(Command::new(program).arg("--version")));
     Ok(version.map_or_else(|| text.clone(), |version| understood(&text, &version)))
+}
+
+/// The launcher of a profile, as it is used. One that the profile names by a path is not asked for its version: whoever looks at a profile of others
+/// starts none of its programs.
+///
+/// # Errors
+/// As of [`launcher_from_any_folder`].
+pub(crate) fn launcher_of_profile(text: &str) -> Result<String, String> {
+    let is_path = text.split_whitespace().next().is_some_and(|program| program.contains('/'));
+    if is_path { launcher_from_any_folder(text) } else { launcher_here(text) }
 }
 
 /// A launcher that the folders of trials find: its path and that of its file of nodes become absolute.
@@ -109,6 +115,20 @@ mod tests {
         ] {
             assert_eq!(launcher_from_any_folder(same).as_deref(), Ok(same));
         }
+    }
+
+    /// A script that a profile named `mpirun` was started by `--dry-run`, which is to look at profiles of others.
+    #[test]
+    fn a_launcher_that_a_profile_names_by_a_path_is_not_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let launcher = folder.path().join("mpirun");
+        std::fs::write(&launcher, "#!/bin/sh\ntouch \"$0.asked\"\necho HYDRA\n").unwrap();
+        std::fs::set_permissions(&launcher, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let text = format!("{} -n {{np}}", launcher.display());
+        assert_eq!(launcher_of_profile(&text).as_ref(), Ok(&text));
+        assert!(!folder.path().join("mpirun.asked").exists());
+        assert_eq!(launcher_here(&text), Ok(format!("{} -genvall -n {{np}}", launcher.display())));
+        assert!(folder.path().join("mpirun.asked").exists());
     }
 
     /// The quotes were parts of words, and what they held together was several.
