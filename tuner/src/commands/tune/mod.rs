@@ -81,9 +81,8 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     if args.resume.is_some() && is_over(&store, &budget) {
         progress.line("nothing is run: the budget of this session is used; another session needs another folder");
     }
-    let at_work = AtWork { store, engine, budget };
-    let (at_work, ended) = at_work.search(args, &program, &mut progress, &interrupt)?;
-    match ended {
+    let mut at_work = AtWork { store, engine, budget, is_moved: false };
+    match at_work.search(args, &program, &mut progress, &interrupt) {
         Err(error) if at_work.store.is_empty() => {
             progress.end();
             if args.resume.is_none() && exit::code(&error) == exit::BAD_INPUT {
@@ -100,33 +99,33 @@ struct AtWork {
     store: Store,
     engine: Engine,
     budget: Budget,
+    /// Whether `session.toml` is of fewer nodes than the store, as the record could not be opened on these.
+    is_moved: bool,
 }
 
 impl AtWork {
-    /// Searches until the session is over, after the loss of nodes on those that are left; the session as it is then, and how it ended.
+    /// Searches until the session is over, after the loss of nodes on those that are left; how it ended.
     ///
     /// # Errors
-    /// A record that could not be opened on the nodes that are left.
+    /// What broke off the session; what it has until then is in the store.
     fn search(
-        mut self,
+        &mut self,
         args: &TuneArgs,
         program: &Path,
         progress: &mut Progress,
         interrupt: &Interrupt,
-    ) -> anyhow::Result<(Self, anyhow::Result<SessionEnd>)> {
+    ) -> anyhow::Result<SessionEnd> {
         loop {
             if is_over(&self.store, &self.budget) {
-                return Ok((self, Ok(SessionEnd::Done)));
+                return Ok(SessionEnd::Done);
             }
             let sitting = Sitting { engine: &self.engine, program, args, interrupt };
-            let ended = search(&mut self.store, &mut self.budget, progress, sitting);
-            let Ok(SessionEnd::NodesLost(lost)) = &ended else { return Ok((self, ended)) };
-            let session = match self.without(lost) {
-                Ok(Some(session)) => session,
-                Ok(None) => return Ok((self, ended)),
-                Err(error) => return Ok((self, Err(error))),
-            };
-            self = self.on_nodes_of(session, program, progress)?;
+            let ended = search(&mut self.store, &mut self.budget, progress, sitting)?;
+            let SessionEnd::NodesLost(lost) = &ended else { return Ok(ended) };
+            let Some(session) = self.without(lost)? else { return Ok(ended) };
+            self.is_moved = true;
+            self.move_to(session, program, progress)?;
+            self.is_moved = false;
         }
     }
 
@@ -137,15 +136,16 @@ impl AtWork {
         moved::without(store.session(), store.folder(), lost, store.rows(), budget.left_s())
     }
 
-    /// This session at work as `session` has it, on the nodes of that.
-    fn on_nodes_of(self, session: Session, program: &Path, progress: &Progress) -> anyhow::Result<Self> {
-        let Self { store, budget, .. } = self;
-        let folder = store.folder().clone();
-        // Its rows are sorted anew: those before belong to other nodes.
-        drop(store);
+    /// Opens the record for `session` on other nodes, whose rows are sorted anew: those before belong to the nodes before.
+    ///
+    /// # Errors
+    /// A record that cannot be opened; the store stays that of the nodes before.
+    fn move_to(&mut self, session: Session, program: &Path, progress: &Progress) -> anyhow::Result<()> {
+        let folder = self.store.folder().clone();
         let engine = Engine::of(&session, &folder)?;
-        let store = opened(folder, session, &engine, program, progress)?;
-        Ok(Self { store, engine, budget })
+        self.store = opened(folder, session, &engine, program, progress)?;
+        self.engine = engine;
+        Ok(())
     }
 
     /// Says how the session ended, writes the results, and shows the summary; the exit code.
@@ -156,11 +156,15 @@ impl AtWork {
         progress: &Progress,
         json: bool,
     ) -> anyhow::Result<u8> {
-        let Self { mut store, engine, budget } = self;
+        let Self { mut store, engine, budget, is_moved } = self;
         say_how_it_ended(&ended, &store, progress);
         progress.end();
         // The summary is shown whatever happened; the first error is reported.
-        let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
+        let closed = match is_moved {
+            // Its session.toml is of other nodes, and has its time.
+            true => Ok(()),
+            false => store.update_session(|session| session.elapsed_s = budget.spent_s()),
+        };
         let (written, published) = write_results(&store, &engine.runs(program), program, json);
         let ended = ended?;
         closed.and(written)?;
@@ -233,4 +237,31 @@ fn is_over(store: &Store, budget: &Budget) -> bool {
     let walls_s = store.rows().iter().filter(|row| row.passed()).map(Finished::wall_s);
     let shortest_s = walls_s.reduce(f64::min).filter(|_| store.has_final());
     budget.left_s() <= shortest_s.unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::summary::tests::session;
+
+    /// The session ended without a summary.
+    #[test]
+    fn a_record_that_cannot_be_opened_for_fewer_nodes_stays_that_of_the_nodes_before() {
+        let home = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&home.path().join("run")).unwrap();
+        let journal = folder.journal();
+        let progress = Progress::new(60.0, true);
+        let program = Path::new("hpl-tune");
+        let store = opened(folder, session(), &Engine::Ours, program, &progress).unwrap();
+        let budget = Budget::new(Instant::now(), 60.0, 0.0);
+        let mut at_work = AtWork { store, engine: Engine::Ours, budget, is_moved: false };
+        at_work.move_to(session(), program, &progress).unwrap();
+        std::fs::remove_file(&journal).unwrap();
+        std::fs::create_dir(&journal).unwrap();
+        at_work.is_moved = true;
+        at_work.move_to(session(), program, &progress).unwrap_err();
+        let session_toml = at_work.store.folder().session_toml();
+        at_work.close(Ok(SessionEnd::Done), program, &progress, false).unwrap_err();
+        assert!(!session_toml.exists(), "that of fewer nodes stays");
+    }
 }
