@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use objectives::real::{EndedBy, GuardRecord, RealRuns, RunSpec, TRIAL_VARIABLE};
+use objectives::real::{EndedBy, GuardRecord, RealRuns, RunSpec, TRIAL_VARIABLE, lack_of_room};
 use objectives::{Exit, Failure, Measurement, Observation};
 use space::{Candidate, EngineParams, HplParams};
 use tempfile::TempDir;
@@ -200,6 +200,16 @@ fn a_run_whose_output_may_not_be_on_the_disk_is_not_adopted() {
         GuardRecord { output_error: Some("Input/output error".to_owned()), ..GuardRecord::read(&trial).unwrap() };
     std::fs::write(GuardRecord::path(&trial), serde_json::to_vec(&record).unwrap()).unwrap();
     assert_eq!(runs.adopt(&run, &trial), None);
+}
+
+/// A resume recorded it as a crash of its candidate.
+#[test]
+fn a_run_whose_result_found_no_room_is_not_adopted() {
+    let (_home, runs, trial) = engine("full disk");
+    let failure = runs.run(&candidate(), &trial, 60.0).unwrap_err();
+    let lacked = lack_of_room(&trial, &failure).map(|error| error.kind());
+    assert_eq!(lacked, Some(std::io::ErrorKind::StorageFull), "{failure}");
+    assert_eq!(runs.adopt(&RunSpec::whole(&candidate()), &trial), None);
 }
 
 #[test]

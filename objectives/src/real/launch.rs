@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use space::Candidate;
 
 use super::followed::followed;
+use super::full_disk::lack_of_room;
 use super::guard;
 use super::processes::{TRIAL_VARIABLE, marked};
 use super::record::GuardRecord;
@@ -93,7 +94,7 @@ impl RealRuns {
     }
 
     /// The outcome of `run` in `folder`, which a dead tuner had started, if it ended by itself.
-    /// `None` if it was ended with its tuner, its guard was killed, or its output could not be kept: then the candidate did
+    /// `None` if it was ended with its tuner, its guard was killed, or its output or result could not be kept: then the candidate did
     /// not fail, and can be run again. In every case all processes of the run are ended.
     pub fn adopt(&self, run: &RunSpec, folder: &Path) -> Option<Result<Observation, Failure>> {
         let folder = folder.canonicalize().ok()?;
@@ -104,6 +105,7 @@ impl RealRuns {
         }
         match self.judge(run, &folder, &record) {
             Err(Failure::Killed { .. }) => None,
+            Err(failure) if lack_of_room(&folder, &failure).is_some() => None,
             verdict => {
                 self.pass(record.wall_s);
                 Some(verdict)

@@ -22,6 +22,7 @@
 mod answer;
 mod capture;
 mod followed;
+mod full_disk;
 pub mod guard;
 mod launch;
 mod pair_rule;
@@ -36,6 +37,7 @@ mod verdict;
 mod words;
 
 pub use answer::{ChildOutput, answer, answer_within, output_of};
+pub use full_disk::lack_of_room;
 pub use pair_rule::{Grids, PairRule};
 pub use run_spec::{Extent, RunSpec};
 

@@ -217,7 +217,7 @@ pub(super) fn printed(folder: &Path) -> Vec<String> {
 }
 
 /// The end of a file; empty when there is none.
-fn tail(path: &Path) -> Vec<u8> {
+pub(super) fn tail(path: &Path) -> Vec<u8> {
     let mut end = Vec::new();
     if let Ok(mut file) = File::open(path) {
         let length = file.metadata().map_or(0, |about| about.len());

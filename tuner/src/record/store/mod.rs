@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use objectives::real::{GuardRecord, RealRuns};
+use objectives::real::{GuardRecord, RealRuns, lack_of_room};
 use objectives::whole::without_timeline;
 use objectives::{Failure, Measurement, Observation};
 use serde::Serialize;
@@ -257,13 +257,11 @@ impl Store {
         outcome: &Result<Observation, Failure>,
         around: Circumstances,
     ) -> Result<(), RecordError> {
-        if outcome.is_err()
-            && let Err(full) = self.folder.check_space()
-        {
-            // A folder that cannot be removed is seen again on resume, as a failure.
-            let _ = std::fs::remove_dir_all(&trial.folder);
-            self.folder.drop_ballast();
-            return Err(full);
+        if let Err(failure) = outcome {
+            // What is written after an error are the last records.
+            self.forgotten_on_full_disk(&trial, failure).inspect_err(|_| {
+                self.folder.drop_ballast();
+            })?;
         }
         self.append(trial.begun, outcome, around, &trial.results)?;
         if Instant::now() >= self.refresh_at {
@@ -273,6 +271,19 @@ impl Store {
             self.refresh_at = Instant::now() + REFRESH.max(REFRESH_PART * begun.elapsed());
         }
         Ok(())
+    }
+
+    /// Forgets a trial that failed while the disk, or a quota, was full; an error then.
+    fn forgotten_on_full_disk(&self, trial: &RunningTrial, failure: &Failure) -> Result<(), RecordError> {
+        if let Some(cause) = lack_of_room(&trial.folder, failure) {
+            // What it has printed stays until it is run once more: it may have passed.
+            trial.forget_end();
+            return Err(RecordError::write(&trial.folder)(cause));
+        }
+        self.folder.check_space().inspect_err(|_| {
+            // A folder that cannot be removed is seen again on resume, as a failure.
+            let _ = std::fs::remove_dir_all(&trial.folder);
+        })
     }
 
     /// Saves the used seconds of the budget now and then while a run is under way.

@@ -81,11 +81,11 @@ fn a_child_that_makes_no_table_stops_nothing_and_at_the_end_the_table_is_made_he
     assert_eq!(Session::load(&store.folder().session_toml()).unwrap().elapsed_s, 12.0);
 }
 
-/// What a guard leaves of a run that took 3 s and failed.
-fn guard_json() -> String {
+/// What a guard leaves of a run that took 3 s and ended with this code.
+fn guard_json(code: i32) -> String {
     let guard = serde_json::json!({
         "schema_version": 1, "command": ["x"], "started_utc": "2026-11-24T08:00:00Z", "wall_s": 3.0, "limit_s": 9.0,
-        "ended_by": "itself", "exit": { "code": 1 }, "user_s": 0.0, "system_s": 0.0, "max_rss_bytes": 0, "oom_kills": 0,
+        "ended_by": "itself", "exit": { "code": code }, "user_s": 0.0, "system_s": 0.0, "max_rss_bytes": 0, "oom_kills": 0,
         "stragglers": 0, "survivors": [], "output_error": null,
     });
     guard.to_string()
@@ -99,7 +99,7 @@ fn the_time_of_a_run_that_is_taken_in_counts_once() {
     ended(&mut store, &runs, None).unwrap();
     let (used_s, number) = (store.spent_s(), store.next_trial());
     let begun = store.begin(&planned(number), &runs).unwrap();
-    std::fs::write(begun.folder().join("guard.json"), guard_json()).unwrap();
+    std::fs::write(begun.folder().join("guard.json"), guard_json(1)).unwrap();
     store.close(used_s + 3.2).unwrap();
     let (again, _) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     let left_s = again.rows().last().unwrap().budget_left_s();
@@ -112,9 +112,30 @@ fn a_run_that_ended_with_its_job_is_run_once_more() {
     let parent = tempfile::tempdir().unwrap();
     let (mut store, runs) = store(parent.path());
     let begun = store.begin(&planned(0), &runs).unwrap();
-    std::fs::write(begun.folder().join("guard.json"), guard_json()).unwrap();
+    std::fs::write(begun.folder().join("guard.json"), guard_json(1)).unwrap();
     begun.forget_end();
     let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     assert!(again.is_empty() && repairs.adopted.is_empty());
+    assert_eq!(again.interrupted().iter().map(|plan| plan.trial).collect::<Vec<_>>(), [Some(0)]);
+}
+
+/// Its result was larger than the room that was left: the run had passed, and was recorded as a crash of its candidate.
+#[test]
+fn a_run_whose_result_found_no_room_blames_no_candidate() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    let trial = store.begin(&planned(0), &runs).unwrap();
+    let folder = trial.folder().to_path_buf();
+    std::fs::write(folder.join("guard.json"), guard_json(5)).unwrap();
+    std::fs::write(folder.join("stdout.txt"), "PASSED\n").unwrap();
+    let said = "hpl-tune: cannot write result.json: Disk quota exceeded (os error 122); free some space\n";
+    std::fs::write(folder.join("stderr.txt"), said).unwrap();
+    let outcome = Err(Failure::Crashed { exit: Exit::Code(5), telling_lines: vec![said.to_owned()] });
+    let error = store.finish(trial, &outcome, Circumstances::default()).unwrap_err();
+    assert!(error.is_full() && error.to_string().ends_with("free some space, then continue with --resume"), "{error}");
+    assert!(store.rows().is_empty() && !store.folder().root().join("ballast").exists());
+    assert!(folder.join("stdout.txt").exists(), "it may say that the run has passed");
+    let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
+    assert!(again.rows().is_empty() && repairs.adopted.is_empty());
     assert_eq!(again.interrupted().iter().map(|plan| plan.trial).collect::<Vec<_>>(), [Some(0)]);
 }
