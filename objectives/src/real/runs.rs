@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hpl::plan::windows::Windows;
 use space::dat::HplDat;
-use space::{Candidate, NodeSettings};
+use space::{Candidate, HplParams, NodeSettings};
 
 use super::guard;
 use super::pair_rule::{Grids, PairRule};
@@ -29,6 +30,9 @@ const ENGINE_PARAMS: &str = "engine-params.toml";
 /// Input files of the reference of a pair.
 const REFERENCE_DAT: &str = "reference-HPL.dat";
 const REFERENCE_PARAMS: &str = "reference-engine-params.toml";
+
+/// Bytes of a result for each step of a rank: its times with all their digits.
+const BYTES_OF_A_STEP: u64 = 200;
 
 /// Real runs of an engine, each in its own folder.
 #[derive(Debug, Clone)]
@@ -204,6 +208,25 @@ impl RealRuns {
         words
     }
 
+    /// Bytes of the result of `run`, about: our engine tells what each rank did in each step, a simulated one what one rank did, and another
+    /// engine writes none.
+    pub fn result_bytes(&self, run: &RunSpec) -> u64 {
+        let steps = |hpl: &HplParams| match run.extent {
+            Extent::Whole => hpl.n.div_ceil(hpl.nb.max(1)),
+            Extent::Windows => {
+                Windows::Auto.of(hpl).map_or(0, |windows| windows.iter().map(|window| window.steps).sum::<usize>())
+            }
+        };
+        let entries = |Candidate { hpl, .. }: &Candidate| match &self.engine {
+            RunProgram::Foreign(_) => 0,
+            RunProgram::Launched(job) if job.simulated.is_some() => steps(hpl),
+            RunProgram::Ours | RunProgram::Launched(_) => steps(hpl).saturating_mul(hpl.ranks()),
+        };
+        let both = std::iter::once(&run.candidate).chain(&run.reference);
+        let entries = both.map(entries).fold(0, usize::saturating_add);
+        (entries as u64).saturating_mul(BYTES_OF_A_STEP)
+    }
+
     /// Which two candidates on these grids it can measure in turn.
     pub fn pair_rule(&self, grids: Grids) -> PairRule {
         match &self.engine {
@@ -272,6 +295,36 @@ mod tests {
         assert_eq!(kind(&ours, Exit::Signal(9)), "out-of-memory");
         let launched = RealRuns::launched("/opt/hpl-tune".into(), MpiJob::new("mpirun", "xhpl".into()));
         assert_eq!(kind(&launched, Exit::Code(1)), "out-of-memory", "a launcher tells the end of a rank by a code");
+    }
+
+    /// Four MiB were asked for, whatever the run.
+    #[test]
+    fn a_result_grows_with_ranks_and_steps() {
+        let s = 1e4 / 7.0;
+        let longest = space::result::PhaseTime {
+            step: 26_041,
+            rank: 4095,
+            fact_s: s,
+            lbcast_s: s / 3e7,
+            rs_s: s,
+            update_s: s,
+            trsv_s: 0.0,
+            end_s: s,
+        };
+        // With the comma behind it.
+        assert!(serde_json::to_string(&longest).unwrap().len() < BYTES_OF_A_STEP as usize);
+        let ours = RealRuns::new("/opt/hpl-tune".into());
+        let hpl = HplParams { nb: 100, ..HplParams::baseline(80_000, 8, 16) };
+        let whole = RunSpec::whole(&Candidate { hpl, engine: space::EngineParams::default() });
+        assert_eq!(ours.result_bytes(&whole), 128 * 800 * 200);
+        let windows = RunSpec { extent: Extent::Windows, ..whole.clone() };
+        let alone = ours.result_bytes(&windows);
+        assert!(alone > 0 && alone < ours.result_bytes(&whole) / 4, "{alone}");
+        let in_turn = RunSpec { reference: Some(whole.candidate.clone()), ..windows };
+        assert_eq!(ours.result_bytes(&in_turn), 2 * alone);
+        let simulated = Some("/run/simulated.toml".into());
+        let job = MpiJob { simulated, ..MpiJob::new("none", "hpl-tune".into()) };
+        assert_eq!(RealRuns::launched("/opt/hpl-tune".into(), job).result_bytes(&whole), 800 * 200);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct RunFolder {
     root: PathBuf,
 }
 
-/// Room that a trial should find for its output and its result, in bytes.
+/// Room that a trial should find for its output, and for a result without phases, in bytes.
 const SPACE_OF_A_TRIAL: u64 = 4 << 20;
 
 /// Room kept for the last records of a session whose disk is full, in bytes.
@@ -169,18 +169,21 @@ impl RunFolder {
         files.iter().try_for_each(|path| plain::check(path).map_err(RecordError::read(path)))
     }
 
-    /// Makes sure that a trial finds room for its files: on a full disk it would fail, and its candidate be blamed.
+    /// Makes sure that a trial finds room for its files, among them a result of `result_bytes`: on a full disk it would fail, and its candidate be
+    /// blamed.
     ///
     /// # Errors
-    /// [`RecordError::Write`] when less than 4 MiB are free.
-    pub fn check_space(&self) -> Result<(), RecordError> {
+    /// [`RecordError::Write`] when less is free than 4 MiB and twice the result, whose phases are recorded after the run.
+    pub fn check_space(&self, result_bytes: u64) -> Result<(), RecordError> {
+        let needed_bytes = SPACE_OF_A_TRIAL.saturating_add(result_bytes.saturating_mul(2));
         // A file system that reports nothing, or no blocks at all, is tried.
         let Ok(disk) = nix::sys::statvfs::statvfs(&self.root) else { return Ok(()) };
         let free_bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
-        if disk.blocks() == 0 || free_bytes >= SPACE_OF_A_TRIAL {
+        if disk.blocks() == 0 || free_bytes >= needed_bytes {
             return Ok(());
         }
-        let cause = io::Error::new(io::ErrorKind::StorageFull, "less than 4 MiB are free");
+        let needed_mib = needed_bytes.div_ceil(1 << 20);
+        let cause = io::Error::new(io::ErrorKind::StorageFull, format!("less than {needed_mib} MiB are free"));
         Err(RecordError::Write { path: self.root.clone(), cause })
     }
 

@@ -200,17 +200,8 @@ impl Store {
     /// # Errors
     /// [`RecordError`] when it cannot be written, or when the disk is so full that the run might fail for it.
     pub fn begin(&mut self, plan: &PlannedTrial, runs: &RealRuns) -> Result<RunningTrial, RecordError> {
-        self.folder.check_space().inspect_err(|_| {
-            // What is written now are the last records.
-            self.folder.drop_ballast();
-        })?;
         let number = plan.trial.unwrap_or_else(|| self.next_trial());
         let folder = self.folder.trial(number);
-        // What an interrupted run left there is not part of this one.
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).map_err(RecordError::write(&folder))?;
-        }
-        std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
         let identity = Identity {
             trial: number,
             repeat_of: plan.repeat_of,
@@ -236,6 +227,15 @@ impl Store {
             nodes: plan.nodes.clone(),
             seed: self.session.seed,
         };
+        self.folder.check_space(runs.result_bytes(&begun.run())).inspect_err(|_| {
+            // What is written now are the last records.
+            self.folder.drop_ballast();
+        })?;
+        // What an interrupted run left there is not part of this one.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(RecordError::write(&folder))?;
+        }
+        std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
         begun.identity.command = runs.command(&begun.run(), &folder).join(" ");
         let json = serde_json::to_vec(&begun).map_err(|e| RecordError::write(&folder)(e.into()))?;
         replace_file(&folder.join(TRIAL), &json)?;
@@ -280,7 +280,7 @@ impl Store {
             trial.forget_end();
             return Err(RecordError::write(&trial.folder)(cause));
         }
-        self.folder.check_space().inspect_err(|_| {
+        self.folder.check_space(0).inspect_err(|_| {
             // A folder that cannot be removed is seen again on resume, as a failure.
             let _ = std::fs::remove_dir_all(&trial.folder);
         })

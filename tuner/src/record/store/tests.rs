@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use objectives::Exit;
 use objectives::real::Extent;
+use space::HplParams;
 
 use super::*;
 use crate::record::arbitrary::{passed_run, row};
@@ -117,6 +118,20 @@ fn a_run_that_ended_with_its_job_is_run_once_more() {
     let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     assert!(again.is_empty() && repairs.adopted.is_empty());
     assert_eq!(again.interrupted().iter().map(|plan| plan.trial).collect::<Vec<_>>(), [Some(0)]);
+}
+
+/// The run of hours found no room for its result at its end.
+#[test]
+fn a_trial_whose_result_will_find_no_room_is_not_begun() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    let mut plan = planned(0);
+    // 400 PB, larger than any disk.
+    plan.candidate.hpl = HplParams { nb: 1, ..HplParams::baseline(1_000_000_000, 1000, 1000) };
+    let error = store.begin(&plan, &runs).unwrap_err();
+    assert!(error.is_full() && error.to_string().contains(" MiB are free; free some space"), "{error}");
+    assert!(!store.folder().trial(0).exists() && !store.folder().root().join("ballast").exists());
+    ended(&mut store, &runs, None).unwrap();
 }
 
 /// Its result was larger than the room that was left: the run had passed, and was recorded as a crash of its candidate.
