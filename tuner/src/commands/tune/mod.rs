@@ -159,6 +159,10 @@ impl AtWork {
         let Self { mut store, engine, budget, is_moved } = self;
         say_how_it_ended(&ended, &store, progress);
         progress.end();
+        if store.folder().check_space(0).is_err() {
+            // What is written now are the last records.
+            store.folder().drop_ballast();
+        }
         // The summary is shown whatever happened; the first error is reported.
         let closed = match is_moved {
             // Its session.toml is of other nodes, and has its time.

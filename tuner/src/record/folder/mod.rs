@@ -210,6 +210,17 @@ impl RunFolder {
         fs::remove_file(self.ballast()).is_ok()
     }
 
+    /// Writes a record that is worth the ballast: where the disk is full, once more without it.
+    ///
+    /// # Errors
+    /// That of `write`, the second time where there was a ballast.
+    pub fn write_with_ballast(&self, mut write: impl FnMut() -> Result<(), RecordError>) -> Result<(), RecordError> {
+        match write() {
+            Err(error) if error.is_full() && self.drop_ballast() => write(),
+            written => written,
+        }
+    }
+
     fn ballast(&self) -> PathBuf {
         self.root.join("ballast")
     }

@@ -48,6 +48,28 @@ fn needs_mount_ballast_makes_room_for_the_last_records() {
 }
 
 #[test]
+fn a_last_record_is_written_once_more_without_the_ballast() {
+    let parent = tempfile::tempdir().unwrap();
+    let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+    let failing = |kind: io::ErrorKind, times: usize| {
+        let mut tries = 0;
+        let written = folder.write_with_ballast(|| {
+            tries += 1;
+            if tries <= times { Err(RecordError::write(folder.root())(kind.into())) } else { Ok(()) }
+        });
+        (written.is_ok(), tries)
+    };
+    assert_eq!(failing(io::ErrorKind::StorageFull, 1), (false, 1), "there is no ballast");
+    folder.lay_ballast();
+    assert_eq!(failing(io::ErrorKind::PermissionDenied, 1), (false, 1));
+    assert!(folder.ballast().exists());
+    assert_eq!(failing(io::ErrorKind::QuotaExceeded, 1), (true, 2));
+    assert!(!folder.ballast().exists());
+    folder.lay_ballast();
+    assert_eq!(failing(io::ErrorKind::StorageFull, 2), (false, 2));
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let parent = tempfile::tempdir().unwrap();
     let file = parent.path().join("file");

@@ -186,13 +186,13 @@ impl Store {
         self.running.iter().map(|trial| trial + 1).max().unwrap_or(0).max(self.kept.next)
     }
 
-    /// Changes the session and saves it.
+    /// Changes the session and saves it, on a full disk in the room that was kept for the last records.
     ///
     /// # Errors
     /// [`RecordError`] when it cannot be written.
     pub fn update_session(&mut self, change: impl FnOnce(&mut Session)) -> Result<(), RecordError> {
         change(&mut self.session);
-        self.session.save(&self.folder.session_toml())
+        self.folder.write_with_ballast(|| self.session.save(&self.folder.session_toml()))
     }
 
     /// Makes the folder of the next trial, and notes there and in the journal what is about to run, and by which command.
@@ -337,12 +337,8 @@ impl Store {
         let output_sha256 = sha256::of_file(results).ok();
         let row = Row::new(begun.identity, &run, begun.predicted, outcome, around, &self.session);
         let row = Row { output_sha256, ..row };
-        let first = self.journal.append(&row);
-        match first {
-            // A finished trial is worth the room that was kept for it.
-            Err(error) if error.is_full() && self.folder.drop_ballast() => self.journal.append(&row)?,
-            written => written?,
-        }
+        // A finished trial is worth the room that was kept for it.
+        self.folder.write_with_ballast(|| self.journal.append(&row))?;
         self.running.retain(|running| *running != number);
         self.kept.take(row, &self.session);
         let phases = match outcome {

@@ -6,6 +6,7 @@ use space::HplParams;
 
 use super::*;
 use crate::record::arbitrary::{passed_run, row};
+use crate::record::folder::small_disk::SmallDisk;
 use crate::report::summary::tests::session;
 
 /// A new record, with who runs its trials.
@@ -118,6 +119,20 @@ fn a_run_that_ended_with_its_job_is_run_once_more() {
     let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     assert!(again.is_empty() && repairs.adopted.is_empty());
     assert_eq!(again.interrupted().iter().map(|plan| plan.trial).collect::<Vec<_>>(), [Some(0)]);
+}
+
+/// The clock of a session was not saved at its end, and its results found no room either, beside a ballast that was kept.
+#[test]
+#[ignore = "needs the right to mount: tests/run runs it where that is given"]
+fn needs_mount_a_session_is_saved_on_a_full_disk() {
+    let disk = SmallDisk::mount();
+    let (mut store, _runs) = store(disk.path());
+    let ballast = store.folder().root().join("ballast");
+    std::fs::write(&ballast, [7; 32 * 1024]).unwrap();
+    let _filler = disk.fill();
+    store.update_session(|session| session.elapsed_s = 12.0).unwrap();
+    assert!(!ballast.exists());
+    assert_eq!(Session::load(&store.folder().session_toml()).unwrap().elapsed_s, 12.0);
 }
 
 /// The run of hours found no room for its result at its end.
