@@ -109,8 +109,8 @@ pub(super) struct EndedTrial<'a> {
     pub(super) time: EndTime,
 }
 
-/// Ends all runs as this program is asked to end. What sent that signal may have sent it to their launchers as well: one that broke off says
-/// nothing of its candidate. Its end is forgotten at once: a second signal may end this program before the last run has ended.
+/// Ends all runs as this program ends. What sent it a signal may have sent that to their launchers as well: one that broke off says nothing of
+/// its candidate. Its end is forgotten at once: a second signal may end this program before the last run has ended.
 pub(super) fn interrupt(under_way: &mut [StartedTrial<'_>]) {
     end(under_way, |trial, outcome| {
         if outcome.as_ref().is_some_and(broke_off) {

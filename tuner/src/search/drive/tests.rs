@@ -1,14 +1,26 @@
-use std::fs::File;
+use std::fs::{self, File};
+use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use hpl::machine::accelerators::Accelerators;
 use objectives::progress::ProgressPoint;
-use objectives::real::GuardRecord;
+use objectives::real::{Extent, GuardRecord, RealRuns};
 use objectives::{Exit, Failure, Observation};
 
+use super::TrialRunner;
 use super::broken_off::{ended_with_session, since_end, unless_passed};
 use super::rival::{Pace, REDRAW, Rival};
-use crate::record::arbitrary::passed_run;
+use crate::power::PowerReader;
+use crate::record::arbitrary::{passed_run, row};
+use crate::record::folder::RunFolder;
+use crate::record::store::Store;
+use crate::record::{Identity, Objective, PlannedTrial};
+use crate::report::summary::tests::session;
+use crate::search::budget::Budget;
 use crate::search::interrupt::Interrupt;
+use crate::search::progress::Progress;
+use crate::search::schedule::Due;
+use crate::search::schedule::tests::predictor;
 
 /// Outside of Slurm the end of a launcher that had got the signal, too, was recorded as a crash of its candidate.
 #[test]
@@ -46,6 +58,80 @@ fn runs_that_ended_together_wait_together_for_the_end_of_their_job() {
     assert!(since_end(folder.path(), Instant::now()) < Duration::from_secs(9), "a clock of another host");
     record.set_modified(SystemTime::now() + Duration::from_secs(1000)).unwrap();
     assert_eq!(since_end(folder.path(), seen), Duration::ZERO, "a clock of another host");
+}
+
+/// In the place of the guard. That of trial 0 finds a full disk once the others run. Each of these ends when both were asked to, and notes
+/// where that does not come within some seconds.
+const GUARD: &str = r#"#!/bin/sh
+home=$(dirname "$0")
+number=${9##*/}
+if [ "$number" = 0 ]; then
+    until [ -e "$home/runs1" ] && [ -e "$home/runs2" ]; do sleep 0.01; done
+    echo "cannot write guard.json: No space left on device (os error 28)" >&2
+    exit 1
+fi
+end() {
+    trap '' TERM
+    : > "$home/asked$number"
+    looks=0
+    until [ -e "$home/asked1" ] && [ -e "$home/asked2" ]; do
+        looks=$((looks + 1))
+        if [ "$looks" -gt 300 ]; then : > "$home/alone"; exit 1; fi
+        sleep 0.01
+    done
+    exit 1
+}
+trap end TERM
+: > "$home/runs$number"
+while :; do sleep 0.01; done
+"#;
+
+/// The others were ended one after the other, up to half a minute each, and `now.json` said that they run.
+#[test]
+fn where_a_trial_cannot_be_recorded_the_others_are_ended_at_the_same_time() {
+    let home = tempfile::tempdir().unwrap();
+    let [text, program] = ["text", "guard"].map(|name| home.path().join(name));
+    fs::write(&text, GUARD).unwrap();
+    // By another process: a file that a child of another test has open for writing cannot be executed.
+    assert!(Command::new("install").args(["-m", "755"]).args([&text, &program]).status().unwrap().success());
+    let runs = RealRuns::new(program);
+    let (folder, _lock) = RunFolder::create(&home.path().join("run")).unwrap();
+    session().save(&folder.session_toml()).unwrap();
+    let (mut store, _) = Store::open(folder.clone(), session(), &runs).unwrap();
+    let mut runner = TrialRunner {
+        budget: &mut Budget::new(Instant::now(), 60.0, 0.0),
+        runs: &runs,
+        power: &PowerReader::nothing(),
+        accelerators: &Accelerators::default(),
+        agents: None,
+        store: &mut store,
+        progress: &mut Progress::new(60.0, true),
+        interrupt: &Interrupt::default(),
+        objective: Objective::Gflops,
+        settings: None,
+        lost: &Vec::<String>::new,
+        verbose: false,
+    };
+    let due = ["n1", "n2", "n3"].map(|node| {
+        let plan = PlannedTrial {
+            trial: None,
+            candidate: row(0).candidate(),
+            extent: Extent::Whole,
+            reference: None,
+            strategy: Identity::REFERENCE.to_owned(),
+            why: String::new(),
+            repeat_of: None,
+            paired_with: None,
+            predicted: None,
+            expected_s: 1.0,
+            nodes: vec![node.to_owned()],
+        };
+        Due { plan, limit_s: 60.0 }
+    });
+    let error = runner.together(&due, None, &predictor()).unwrap_err();
+    assert!(error.is_full(), "{error}");
+    assert!(home.path().join("asked2").exists() && !home.path().join("alone").exists());
+    assert!(!folder.now().exists());
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl TrialRunner<'_> {
     /// `predictor` says what the whole run takes.
     ///
     /// # Errors
-    /// [`RecordError`] when a trial could not be recorded; everything before it is.
+    /// [`RecordError`] when a trial could not be recorded; everything before it is, and the others are ended.
     pub(crate) fn together(
         &mut self,
         due: &[Due],
@@ -122,7 +122,12 @@ impl TrialRunner<'_> {
             if time.clock.is_some() {
                 longest_s = Some(time.wall_s.max(longest_s.unwrap_or(0.0)));
             }
-            self.record(EndedTrial { plan: &due.plan, trial, outcome, time }, vitals.take(), predictor)?;
+            let ended = EndedTrial { plan: &due.plan, trial, outcome, time };
+            if let Err(error) = self.record(ended, vitals.take(), predictor) {
+                interrupt(&mut under_way);
+                Now::ended(self.store.folder());
+                return Err(error);
+            }
             if under_way.is_empty() {
                 Now::ended(self.store.folder());
             } else {
