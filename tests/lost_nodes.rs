@@ -3,42 +3,65 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use objectives::launcher::MpiJob;
 use space::machine::Node;
 use tuner::record::session::Session;
+use tuner::record::{Row, journal};
 
 use crate::docs::pages::root;
-use crate::program::{err, hpl_tune};
+use crate::program::{err, hpl_tune, out};
 
-/// Ranks on n1 and n2, where these are named; n3 is down.
+/// Ranks on the nodes that are named, where none of them is that of `MPIRUN_DOWN`, after `MPIRUN_TAKES_S` seconds; without names one that is
+/// down is meant, too. Its words are a line of `mpirun.log` each.
 const MPIRUN: &str = concat!(
     r#"#!/bin/sh
-case "$*" in *--host*) ;; *) echo "n3 is down" >&2; exit 1 ;; esac
-rank='"cores_allowed":[0],"cores":[0],"memory_bytes":1000000000}'
+echo "$*" >> "$0.log"
+before= hosts= ranks=
+for word in "$@"; do
+  [ "$before" != --host ] || hosts=$word
+  before=$word
+done
+case ",$hosts" in
+  ,|*,"$MPIRUN_DOWN":*) echo "a node is down" >&2; exit 1 ;;
+esac
+sleep "${MPIRUN_TAKES_S:-0}"
+for host in $(echo "$hosts" | tr , ' '); do
+  rank='"cores_allowed":[0],"cores":[0],"memory_bytes":1000000000}'
+  ranks="$ranks${ranks:+,}"'{"host":"'"${host%:*}"'",'"$rank"
+done
 echo '{"version":"'"#,
     env!("CARGO_PKG_VERSION"),
-    r#"'","threads":1,"ranks":[{"host":"n1",'"$rank"',{"host":"n2",'"$rank"']}'
+    r#"'","threads":1,"ranks":['"$ranks"']}'
 "#
 );
+
+/// Seconds that are left of a session, and that its launcher takes: then no time is left for a run.
+const SHORT_S: f64 = 3.0;
 
 fn names(of: &[&str]) -> Vec<String> {
     of.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// The folder below `home` of a session on n1 and n2 whose budget is used, with n3 as a spare, or lost.
-fn session(home: &Path, spares: &[&str], lost: &[&str]) -> PathBuf {
+/// A run folder that is kept.
+fn kept() -> PathBuf {
+    root().join("tests/data/run-folder-1")
+}
+
+/// The folder below `home` of a session on n1 and n2 with `left_s` seconds of an hour left, with these spares and lost nodes.
+fn session(home: &Path, left_s: f64, spares: &[&str], lost: &[&str]) -> PathBuf {
     let mpirun = home.join("mpirun");
     fs::write(&mpirun, MPIRUN).unwrap();
     fs::set_permissions(&mpirun, fs::Permissions::from_mode(0o755)).unwrap();
     let folder = home.join("run");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-    let session = Session::load(&root().join("tests/data/run-folder-1/session.toml")).unwrap();
+    let session = Session::load(&kept().join("session.toml")).unwrap();
     let job = MpiJob::new(&format!("{} -np {{np}}", mpirun.display()), "xhpl".into());
     let session = Session {
-        elapsed_s: session.budget_s,
+        budget_s: 3600.0,
+        elapsed_s: 3600.0 - left_s,
         hosts: names(&["n1", "n2"]),
         nodes: vec![Node { name: "n1…n2".to_owned(), count: 2, cores: 1, ..Node::default() }],
         spares: names(spares),
@@ -50,11 +73,19 @@ fn session(home: &Path, spares: &[&str], lost: &[&str]) -> PathBuf {
     folder
 }
 
-fn resumed(folder: &Path, variables: &[(&str, &str)]) -> (Output, Session) {
+/// The command that resumes the session in `folder`, in no job but that of `variables`.
+fn resume(folder: &Path, variables: &[(&str, &str)]) -> Command {
     let mut command = hpl_tune();
     command.arg("--resume").arg(folder).env_remove("SLURM_JOB_ID").envs(variables.iter().copied());
-    let output = command.output().unwrap();
-    assert!(err(&output).contains("nothing is run"), "{}", err(&output));
+    command
+}
+
+/// What is printed when a session is resumed whose time is over once its nodes are found, and the session afterwards.
+fn resumed(folder: &Path, variables: &[(&str, &str)]) -> (Output, Session) {
+    let takes_s = SHORT_S.to_string();
+    let output = resume(folder, variables).env("MPIRUN_TAKES_S", takes_s).output().unwrap();
+    let said = err(&output);
+    assert!(said.contains("no trial fitted into the budget") && !said.contains("nothing is run"), "{said}");
     (output, Session::load(&folder.join("session.toml")).unwrap())
 }
 
@@ -62,16 +93,38 @@ fn resumed(folder: &Path, variables: &[(&str, &str)]) -> (Output, Session) {
 #[test]
 fn a_resumed_session_has_its_spares_still() {
     let home = tempfile::tempdir().unwrap();
-    let (output, session) = resumed(&session(home.path(), &["n3"], &[]), &[]);
+    let (output, session) = resumed(&session(home.path(), SHORT_S, &["n3"], &[]), &[]);
     assert_eq!((session.hosts, session.spares), (names(&["n1", "n2"]), names(&["n3"])), "{}", err(&output));
 }
+
+/// A job of three nodes, of which this is the first.
+const JOB: [(&str, &str); 3] = [("SLURM_JOB_ID", "17"), ("SLURM_JOB_NUM_NODES", "3"), ("SLURMD_NODENAME", "n1")];
 
 /// In the job in which a node was lost, the launcher was asked for all nodes, and the resume ended with its refusal.
 #[test]
 fn a_session_is_resumed_in_the_job_that_has_lost_a_node() {
     let home = tempfile::tempdir().unwrap();
-    let job = [("SLURM_JOB_ID", "17"), ("SLURM_JOB_NUM_NODES", "3"), ("SLURMD_NODENAME", "n1")];
-    let (output, session) = resumed(&session(home.path(), &[], &["n3"]), &job);
+    let (output, session) = resumed(&session(home.path(), SHORT_S, &[], &["n3"]), &JOB);
     assert_eq!((session.hosts, session.lost), (names(&["n1", "n2"]), names(&["n3"])), "{}", err(&output));
     assert_eq!(session.mpi_job.map(|job| job.nodes), Some(names(&["n1", "n2"])));
+}
+
+/// In a job of other nodes its result was taken away, or refused where they have another number of cores.
+#[test]
+fn a_session_that_is_over_is_shown_again_on_whatever_nodes() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = session(home.path(), 0.0, &[], &[]);
+    let rows = journal::read(&kept().join("journal.jsonl")).unwrap().rows;
+    let on_nodes = rows.into_iter().map(|row| Row { nodes: Some("n1 n2".to_owned()), ..row });
+    let lines: String = on_nodes.map(|row| serde_json::to_string(&row).unwrap() + "\n").collect();
+    fs::write(folder.join("journal.jsonl"), lines).unwrap();
+    fs::copy(kept().join("machine.toml"), folder.join("machine.toml")).unwrap();
+    let before = Session::load(&folder.join("session.toml")).unwrap();
+    let output = resume(&folder, &JOB).output().unwrap();
+    assert!(out(&output).contains("1.631 GFLOP/s"), "{}{}", out(&output), err(&output));
+    assert!(err(&output).contains("nothing is run"), "{}", err(&output));
+    assert!(!home.path().join("mpirun.log").exists(), "nothing is started");
+    let after = Session::load(&folder.join("session.toml")).unwrap();
+    assert_eq!(Session { elapsed_s: before.elapsed_s, ..after }, before);
+    assert!(folder.join("machine.toml").exists());
 }

@@ -39,7 +39,7 @@ mod varied;
 
 use begin::{begin, within_job};
 use ended::{exit_code, say_how_it_ended, write_results};
-use moved::resume;
+use moved::{on_nodes_of_job, stored};
 use search::{Sitting, search};
 
 /// Starts or resumes a session and runs it to its end.
@@ -65,7 +65,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     RunFolder::let_others_write_nothing();
     let (folder, _lock, mut session) = match &args.resume {
-        Some(path) => resume(path)?,
+        Some(path) => stored(path)?,
         None => begin(args, budget, &program, &interrupt)?,
     };
     if asks {
@@ -78,11 +78,10 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let store = opened(folder, session, &engine, &program, &progress)?;
     let budget = budget_of(&store, started, args.resume.is_some())?;
     say_beginning(&store, &engine, restored, args.resume.is_some(), &progress);
-    if args.resume.is_some() && is_over(&store, &budget) {
-        progress.line("nothing is run: the budget of this session is used; another session needs another folder");
-    }
-    let mut at_work = AtWork { store, engine, budget, is_moved: false };
-    match at_work.search(args, &program, &mut progress, &interrupt) {
+    let at_work = AtWork { store, engine, budget };
+    let at_work = if args.resume.is_some() { at_work.resumed(&program, &progress)? } else { at_work };
+    let (at_work, ended) = at_work.search(args, &program, &mut progress, &interrupt)?;
+    match ended {
         Err(error) if at_work.store.is_empty() => {
             progress.end();
             if args.resume.is_none() && exit::code(&error) == exit::BAD_INPUT {
@@ -99,33 +98,48 @@ struct AtWork {
     store: Store,
     engine: Engine,
     budget: Budget,
-    /// Whether `session.toml` is of fewer nodes than the store, as the record could not be opened on these.
-    is_moved: bool,
 }
 
 impl AtWork {
-    /// Searches until the session is over, after the loss of nodes on those that are left; how it ended.
+    /// This session on the nodes that its job has now. Where it is over it stays on those that it had, and no program is started.
     ///
     /// # Errors
-    /// What broke off the session; what it has until then is in the store.
+    /// Processes that cannot be started any more, or a record that could not be opened on other nodes.
+    fn resumed(self, program: &Path, progress: &Progress) -> anyhow::Result<Self> {
+        if is_over(&self.store, &self.budget) {
+            progress.line("nothing is run: the budget of this session is used; another session needs another folder");
+            return Ok(self);
+        }
+        match on_nodes_of_job(self.store.session(), self.store.folder())? {
+            Some(session) => self.on_nodes_of(session, program),
+            None => Ok(self),
+        }
+    }
+
+    /// Searches until the session is over, after the loss of nodes on those that are left; the session as it is then, and how it ended.
+    ///
+    /// # Errors
+    /// A record that could not be opened on the nodes that are left.
     fn search(
-        &mut self,
+        mut self,
         args: &TuneArgs,
         program: &Path,
         progress: &mut Progress,
         interrupt: &Interrupt,
-    ) -> anyhow::Result<SessionEnd> {
+    ) -> anyhow::Result<(Self, anyhow::Result<SessionEnd>)> {
         loop {
             if is_over(&self.store, &self.budget) {
-                return Ok(SessionEnd::Done);
+                return Ok((self, Ok(SessionEnd::Done)));
             }
             let sitting = Sitting { engine: &self.engine, program, args, interrupt };
-            let ended = search(&mut self.store, &mut self.budget, progress, sitting)?;
-            let SessionEnd::NodesLost(lost) = &ended else { return Ok(ended) };
-            let Some(session) = self.without(lost)? else { return Ok(ended) };
-            self.is_moved = true;
-            self.move_to(session, program, progress)?;
-            self.is_moved = false;
+            let ended = search(&mut self.store, &mut self.budget, progress, sitting);
+            let Ok(SessionEnd::NodesLost(lost)) = &ended else { return Ok((self, ended)) };
+            let session = match self.without(lost) {
+                Ok(Some(session)) => session,
+                Ok(None) => return Ok((self, ended)),
+                Err(error) => return Ok((self, Err(error))),
+            };
+            self = self.on_nodes_of(session, program)?;
         }
     }
 
@@ -136,16 +150,15 @@ impl AtWork {
         moved::without(store.session(), store.folder(), lost, store.rows(), budget.left_s())
     }
 
-    /// Opens the record for `session` on other nodes, whose rows are sorted anew: those before belong to the nodes before.
-    ///
-    /// # Errors
-    /// A record that cannot be opened; the store stays that of the nodes before.
-    fn move_to(&mut self, session: Session, program: &Path, progress: &Progress) -> anyhow::Result<()> {
-        let folder = self.store.folder().clone();
+    /// This session at work as `session` has it, on the nodes of that.
+    fn on_nodes_of(self, session: Session, program: &Path) -> anyhow::Result<Self> {
+        let Self { store, budget, .. } = self;
+        let folder = store.folder().clone();
+        // Its rows are sorted anew: those before belong to other nodes. What was mended was said when they were read first.
+        drop(store);
         let engine = Engine::of(&session, &folder)?;
-        self.store = opened(folder, session, &engine, program, progress)?;
-        self.engine = engine;
-        Ok(())
+        let (store, _) = Store::open(folder, session, &engine.runs(program))?;
+        Ok(Self { store: store.with_table_by_child(), engine, budget })
     }
 
     /// Says how the session ended, writes the results, and shows the summary; the exit code.
@@ -156,19 +169,11 @@ impl AtWork {
         progress: &Progress,
         json: bool,
     ) -> anyhow::Result<u8> {
-        let Self { mut store, engine, budget, is_moved } = self;
+        let Self { mut store, engine, budget } = self;
         say_how_it_ended(&ended, &store, progress);
         progress.end();
-        if store.folder().check_space(0).is_err() {
-            // What is written now are the last records.
-            store.folder().drop_ballast();
-        }
         // The summary is shown whatever happened; the first error is reported.
-        let closed = match is_moved {
-            // Its session.toml is of other nodes, and has its time.
-            true => Ok(()),
-            false => store.update_session(|session| session.elapsed_s = budget.spent_s()),
-        };
+        let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
         let (written, published) = write_results(&store, &engine.runs(program), program, json);
         let ended = ended?;
         closed.and(written)?;
@@ -241,31 +246,4 @@ fn is_over(store: &Store, budget: &Budget) -> bool {
     let walls_s = store.rows().iter().filter(|row| row.passed()).map(Finished::wall_s);
     let shortest_s = walls_s.reduce(f64::min).filter(|_| store.has_final());
     budget.left_s() <= shortest_s.unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::summary::tests::session;
-
-    /// The session ended without a summary.
-    #[test]
-    fn a_record_that_cannot_be_opened_for_fewer_nodes_stays_that_of_the_nodes_before() {
-        let home = tempfile::tempdir().unwrap();
-        let (folder, _lock) = RunFolder::create(&home.path().join("run")).unwrap();
-        let journal = folder.journal();
-        let progress = Progress::new(60.0, true);
-        let program = Path::new("hpl-tune");
-        let store = opened(folder, session(), &Engine::Ours, program, &progress).unwrap();
-        let budget = Budget::new(Instant::now(), 60.0, 0.0);
-        let mut at_work = AtWork { store, engine: Engine::Ours, budget, is_moved: false };
-        at_work.move_to(session(), program, &progress).unwrap();
-        std::fs::remove_file(&journal).unwrap();
-        std::fs::create_dir(&journal).unwrap();
-        at_work.is_moved = true;
-        at_work.move_to(session(), program, &progress).unwrap_err();
-        let session_toml = at_work.store.folder().session_toml();
-        at_work.close(Ok(SessionEnd::Done), program, &progress, false).unwrap_err();
-        assert!(!session_toml.exists(), "that of fewer nodes stays");
-    }
 }

@@ -27,24 +27,26 @@ const WORTH_TRIALS: f64 = 4.0;
 /// Part of the memory by which nodes may have less than before without another N.
 const LESS_MEMORY: f64 = 0.05;
 
-/// The session in the folder at `path`.
+/// The folder at `path`, and the session in it.
 ///
 /// # Errors
-/// A folder that holds none, or is not this user's alone; processes that cannot be started any more.
-pub(super) fn resume(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
+/// A folder that holds none, or is not this user's alone.
+pub(super) fn stored(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> {
     let folder = RunFolder::open(path)?;
     folder.check_owner()?;
     let lock = folder.lock()?;
-    let mut session = Session::load(&folder.session_toml())?;
-    if let Some(mpi) = session.mpi_job.clone() {
-        find_nodes(&mut session, &mpi, &folder)?;
-    }
+    let session = Session::load(&folder.session_toml())?;
     Ok((folder, lock, session))
 }
 
 /// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
-/// anew, unless their rates were given, and what was measured before belongs to another machine.
-fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow::Result<()> {
+/// anew, unless their rates were given, and what was measured before belongs to another machine. The session as it goes on then, saved;
+/// `None` where nothing of it changes.
+///
+/// # Errors
+/// Processes that cannot be started any more.
+pub(super) fn on_nodes_of_job(session: &Session, folder: &RunFolder) -> anyhow::Result<Option<Session>> {
+    let Some(mpi) = &session.mpi_job else { return Ok(None) };
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let before = session.hosts.len();
     let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
@@ -65,7 +67,7 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
     }
     let Some(job) = job else {
         bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
-        return Ok(());
+        return Ok(None);
     };
     // Its spares are not among the nodes of that job.
     let on_same = || -> anyhow::Result<Reached> {
@@ -93,12 +95,12 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
             quoted([folder.root()]).concat()
         )));
     }
-    let names = session.node_names();
     let other = on_nodes(session, now);
-    if other.node_names() == names {
+    if other.node_names() == session.node_names() {
         // The job may have other nodes beside them, on which no rank may be.
-        (session.mpi_job, session.spares, session.lost) = (other.mpi_job, other.spares, other.lost);
-        return Ok(session.save(&folder.session_toml())?);
+        let same = Session { mpi_job: other.mpi_job, spares: other.spares, lost: other.lost, ..session.clone() };
+        same.save(&folder.session_toml())?;
+        return Ok(Some(same));
     }
     say(&format!(
         "warning: the session was on {}, now it is on {}: its trials there influence what is tried first, and are not part of the result",
@@ -110,8 +112,9 @@ fn find_nodes(session: &mut Session, mpi: &MpiJob, folder: &RunFolder) -> anyhow
             remove_file(&measured)?;
         }
     }
-    *session = Session { host: hpl::machine::host::facts().hostname, ..other };
-    Ok(session.save(&folder.session_toml())?)
+    let other = Session { host: hpl::machine::host::facts().hostname, ..other };
+    other.save(&folder.session_toml())?;
+    Ok(Some(other))
 }
 
 /// The session without the nodes `lost`, each of them replaced by a spare where one answers; `rows`: its trials on all of them.
