@@ -128,3 +128,14 @@ fn a_session_that_is_over_is_shown_again_on_whatever_nodes() {
     assert_eq!(Session { elapsed_s: before.elapsed_s, ..after }, before);
     assert!(folder.join("machine.toml").exists());
 }
+
+/// Of trials on the nodes that it had before nothing was said, but that none had fitted into the budget.
+#[test]
+fn trials_on_the_nodes_before_are_told_where_no_time_is_left_for_others() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = session(home.path(), 0.0, &[], &["n3"]);
+    fs::copy(kept().join("journal.jsonl"), folder.join("journal.jsonl")).unwrap();
+    let said = err(&resume(&folder, &[]).output().unwrap());
+    let told = "no time was left for a trial on the nodes that the session has now; 4 trials on those before are in the record";
+    assert!(said.contains(told) && said.contains("--warm-start ") && !said.contains("longer --budget"), "{said}");
+}

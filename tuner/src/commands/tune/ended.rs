@@ -22,9 +22,13 @@ pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store
         Ok(SessionEnd::NothingWorks) => progress.warn(&format!(
             "trial after trial failed, the last one: {failed}; when this is fixed, continue with: hpl-tune --resume {folder}"
         )),
-        Ok(SessionEnd::Done) if store.rows().is_empty() => {
-            progress.warn("no trial fitted into the budget; give a longer --budget");
-        }
+        Ok(SessionEnd::Done) if store.rows().is_empty() => match store.elsewhere().len() {
+            0 => progress.warn("no trial fitted into the budget; give a longer --budget"),
+            before => progress.warn(&format!(
+                "no time was left for a trial on the nodes that the session has now; {before} trials on those before are in the record: a new \
+                 session with --warm-start {folder} begins with them"
+            )),
+        },
         Ok(SessionEnd::Done) if !store.rows().iter().any(|row| row.passed()) => {
             progress.warn(&format!("no trial succeeded, the last one: {failed}"));
         }
