@@ -8,8 +8,12 @@ pub const SMALLEST_BUDGET_S: f64 = 30.0;
 /// Seconds at the end in which the record is closed and the report written.
 pub const CLOSING_S: f64 = 0.3;
 
-/// Share of the budget that calibration may take.
+/// Shares of the budget that calibration and the survey of the nodes may take.
 const CALIBRATION_SHARE: f64 = 0.1;
+const SURVEY_SHARE: f64 = 0.05;
+
+/// The budget of which these are shares, as a multiple of what is left, where that is less than all of it: nodes may be lost late.
+const OF_WHAT_IS_LEFT: f64 = 2.0;
 
 /// Longest calibration in seconds: what `hpl-tune calibrate` takes as its `--budget` at most.
 pub const LONGEST_CALIBRATION_S: f64 = 60.0;
@@ -63,9 +67,20 @@ impl Budget {
         self.left_s() + self.after_job_s
     }
 
-    /// Seconds that a calibration may take: at most a tenth of the budget and a minute.
+    /// The budget of which calibration and survey take shares, in seconds: all of it, or where more than half is spent twice what is left, as
+    /// in a session that goes on on other nodes; then no less than the smallest budget.
+    pub fn shared_s(&self) -> f64 {
+        self.total_s.min((OF_WHAT_IS_LEFT * self.left_s()).max(SMALLEST_BUDGET_S))
+    }
+
+    /// Seconds that a calibration may take: at most a minute, and a tenth of the budget that is shared.
     pub fn calibration_s(&self) -> f64 {
-        (self.total_s * CALIBRATION_SHARE).min(LONGEST_CALIBRATION_S)
+        (self.shared_s() * CALIBRATION_SHARE).min(LONGEST_CALIBRATION_S)
+    }
+
+    /// Seconds that a survey of the nodes may take: at most a twentieth of the budget that is shared.
+    pub fn survey_s(&self) -> f64 {
+        self.shared_s() * SURVEY_SHARE
     }
 
     /// Wall-clock seconds that one run at the target N may take: 1/60 of the budget, so that six pairs take less than a quarter
@@ -89,6 +104,18 @@ mod tests {
         let mut simulated = budget;
         simulated.pass(30.0);
         assert!((simulated.left_s() - 40.0).abs() < 0.5);
+    }
+
+    /// Calibration and survey on other nodes took their shares of all that there had been, and no time was left for trials.
+    #[test]
+    fn what_is_measured_late_takes_shares_of_what_is_left() {
+        let left = |left_s: f64| Budget::new(Instant::now(), 14400.0, 14400.0 - left_s);
+        let shares = |budget: Budget| [budget.calibration_s(), budget.survey_s()];
+        assert_eq!(shares(left(14000.0)), [60.0, 720.0], "as of a new session");
+        for (found, expected) in shares(left(60.0)).into_iter().zip([12.0, 6.0]) {
+            assert!((expected - 0.1..=expected).contains(&found), "{found} of {expected}");
+        }
+        assert_eq!(shares(left(5.0)), [3.0, 1.5], "as of the smallest budget");
     }
 
     #[test]

@@ -44,6 +44,10 @@ pub fn in_child(
     std::fs::create_dir_all(&folder).map_err(RecordError::write(&folder))?;
     let mut first = None;
     for seconds in tries_s(budget.calibration_s()) {
+        // Another try that takes all that is left is worth nothing.
+        if first.is_some() && seconds > budget.left_s() {
+            break;
+        }
         let mut child = start(program, kernels, out, &folder, seconds)?;
         if !wait(&mut child, &folder, store, budget, progress, interrupt)? {
             return Ok(false);

@@ -23,8 +23,6 @@ const ORDER: f64 = 2000.0;
 /// the speeds of slow nodes are wrong by, the shares by weights are wrong by.
 const REPEATS: [u64; 2] = [3, 31];
 const BUDGET_OF_A_REPEAT_S: f64 = 240.0;
-/// Part of the budget that the survey may take.
-const SHARE: f64 = 0.05;
 /// Share by which a node may be slower than the typical one without being named.
 const TOLERANCE: f64 = 0.05;
 /// Factor by which the short runs of the survey may differ from what the calibration says of them: it fits other sizes.
@@ -59,8 +57,8 @@ pub(crate) fn describe(
         let rank_kernels = if of_nodes { named.clone() } else { Vec::new() };
         let engine = EngineParams { threads, kernels, rank_kernels, ..EngineParams::default() };
         let candidate = Candidate { hpl, engine };
-        let limit = Duration::from_secs_f64(SHARE * budget.total_s());
-        let repeats = ((budget.total_s() / BUDGET_OF_A_REPEAT_S) as u64).clamp(REPEATS[0], REPEATS[1]);
+        let limit = Duration::from_secs_f64(budget.survey_s());
+        let repeats = ((budget.shared_s() / BUDGET_OF_A_REPEAT_S) as u64).clamp(REPEATS[0], REPEATS[1]);
         match surveyed(job, &store.folder().calibration(), &candidate, repeats, limit) {
             Ok(found) => {
                 let network = Links::new(&found.ranks, threads, |rank| rank.host.clone()).layers;

@@ -147,7 +147,7 @@ impl AtWork {
     fn without(&mut self, lost: &[String]) -> anyhow::Result<Option<Session>> {
         let Self { store, budget, .. } = self;
         store.update_session(|session| session.elapsed_s = budget.spent_s())?;
-        moved::without(store.session(), store.folder(), lost, store.rows(), budget.left_s())
+        moved::without(store.session(), store.folder(), lost, store.rows(), budget)
     }
 
     /// This session at work as `session` has it, on the nodes of that.

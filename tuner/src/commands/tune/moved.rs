@@ -16,12 +16,13 @@ use crate::exit::bad_input;
 use crate::record::Finished;
 use crate::record::folder::{Lock, RunFolder, remove_file, replace_file};
 use crate::record::session::Session;
-use crate::search::budget::SMALLEST_BUDGET_S;
+use crate::search::budget::{Budget, SMALLEST_BUDGET_S};
 use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::input::read_machine;
 
-/// Trials as long as the longest one that have to fit into the time left, beside the shortest budget: for less it is not worth to go on.
+/// Trials as long as the longest one that have to fit into the time left, beside the shortest budget and a survey: for less it is not worth to
+/// go on.
 const WORTH_TRIALS: f64 = 4.0;
 
 /// Part of the memory by which nodes may have less than before without another N.
@@ -118,7 +119,7 @@ pub(super) fn on_nodes_of_job(session: &Session, folder: &RunFolder) -> anyhow::
 }
 
 /// The session without the nodes `lost`, each of them replaced by a spare where one answers; `rows`: its trials on all of them.
-/// `None` where the `left_s` seconds of its budget are too few to go on.
+/// `None` where too little is left of its `budget` to go on.
 ///
 /// # Errors
 /// Nodes that cannot be used without them, or files that cannot be written.
@@ -127,11 +128,12 @@ pub(super) fn without(
     folder: &RunFolder,
     lost: &[String],
     rows: &[impl Finished],
-    left_s: f64,
+    budget: &Budget,
 ) -> anyhow::Result<Option<Session>> {
     let Some(mpi) = &session.mpi_job else { return Ok(None) };
-    let longest_s = rows.iter().filter(|row| row.passed()).map(Finished::wall_s).fold(0.0, f64::max);
-    if left_s < SMALLEST_BUDGET_S + WORTH_TRIALS * longest_s {
+    // Nodes of which this one was calibrated are surveyed anew.
+    let survey_s = if folder.calibrated_node().exists() { budget.survey_s() } else { 0.0 };
+    if budget.left_s() < least_s(rows, survey_s) {
         return Ok(None);
     }
     let dead = silent(mpi, &session.spares, &|| false);
@@ -183,6 +185,12 @@ pub(super) fn without(
     Ok(Some(other))
 }
 
+/// Seconds of the budget that are worth to go on for after `rows`, where a survey may take `survey_s` of them.
+fn least_s(rows: &[impl Finished], survey_s: f64) -> f64 {
+    let longest_s = rows.iter().filter(|row| row.passed()).map(Finished::wall_s).fold(0.0, f64::max);
+    SMALLEST_BUDGET_S + WORTH_TRIALS * longest_s + survey_s
+}
+
 /// The session on other nodes: what belonged to the ones before is not known of these.
 fn on_nodes(session: &Session, now: Reached) -> Session {
     let Reached { job, nodes, hosts, spares } = now;
@@ -214,7 +222,29 @@ fn least_bytes(nodes: &[Node]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::record::Row;
+    use crate::record::arbitrary::row;
+    use crate::report::summary::tests::session;
+
+    /// The survey of the nodes that were left took the time that was left for trials.
+    #[test]
+    fn a_session_goes_on_without_a_node_where_time_is_left_beside_the_survey() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        std::fs::create_dir_all(folder.calibration()).unwrap();
+        std::fs::write(folder.calibrated_node(), "").unwrap();
+        let hosts = ["n1", "n2"].map(str::to_owned);
+        let mpi_job = Some(MpiJob::new("mpirun -np {np}", "xhpl".into()));
+        let session = Session { mpi_job, hosts: hosts.to_vec(), ..session() };
+        let rows = [Row { wall_s: 5.0, ..row(0) }];
+        assert_eq!([0.0, 3.0].map(|survey_s| least_s(&rows, survey_s)), [50.0, 53.0]);
+        // The survey may take a tenth of these.
+        let budget = Budget::new(Instant::now(), 7200.0, 7200.0 - 54.0);
+        assert!(matches!(without(&session, &folder, &hosts[1..], &rows, &budget), Ok(None)));
+    }
 
     /// The ranks of all nodes had no place on those that were left, and the session ended with that.
     #[test]
