@@ -3,14 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use objectives::launcher::MpiJob;
 use space::machine::Node;
 use tuner::record::session::Session;
 use tuner::record::{Row, journal};
 
 use crate::docs::pages::root;
+use crate::hostile::until;
 use crate::program::{err, hpl_tune, out};
 
 /// Ranks on the nodes that are named, where none of them is that of `MPIRUN_DOWN`, after `MPIRUN_TAKES_S` seconds; without names one that is
@@ -107,6 +110,43 @@ fn a_session_is_resumed_in_the_job_that_has_lost_a_node() {
     let (output, session) = resumed(&session(home.path(), SHORT_S, &[], &["n3"]), &JOB);
     assert_eq!((session.hosts, session.lost), (names(&["n1", "n2"]), names(&["n3"])), "{}", err(&output));
     assert_eq!(session.mpi_job.map(|job| job.nodes), Some(names(&["n1", "n2"])));
+}
+
+/// A spare that was down ended the resume with the refusal of the launcher.
+#[test]
+fn a_session_is_resumed_in_the_job_whose_spare_is_down() {
+    let home = tempfile::tempdir().unwrap();
+    let (output, session) = resumed(&session(home.path(), SHORT_S, &["n3"], &[]), &JOB);
+    assert_eq!((session.hosts, session.spares), (names(&["n1", "n2"]), names(&["n3"])), "{}", err(&output));
+}
+
+/// The launcher starts ranks on all of its nodes or on none, and the resume ended with its refusal.
+#[test]
+fn a_session_is_resumed_without_a_node_that_is_down() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = session(home.path(), 3600.0, &[], &[]);
+    fs::copy(kept().join("machine.toml"), folder.join("machine.toml")).unwrap();
+    let mut command = resume(&folder, &[("MPIRUN_DOWN", "n2")]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let now = || Session::load(&folder.join("session.toml")).unwrap();
+    until("the loss", || !now().lost.is_empty() || child.try_wait().unwrap().is_some());
+    // It may have ended.
+    let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+    let said = err(&child.wait_with_output().unwrap());
+    let session = now();
+    assert_eq!((session.hosts, session.lost), (names(&["n1"]), names(&["n2"])), "{said}");
+    assert!(said.contains("n2 answers no more: the session goes on on 1 nodes: n1"), "{said}");
+}
+
+/// It was told to resume the session, which was refused.
+#[test]
+fn a_session_without_time_to_go_on_without_a_node_stays_on_its_nodes() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = session(home.path(), 25.0, &[], &[]);
+    let output = resume(&folder, &[("MPIRUN_DOWN", "n2")]).output().unwrap();
+    assert!(err(&output).contains("n2: no answer any more, and too little time is left"), "{}", err(&output));
+    let session = Session::load(&folder.join("session.toml")).unwrap();
+    assert_eq!((session.hosts, session.lost), (names(&["n1", "n2"]), names(&[])), "{}", err(&output));
 }
 
 /// In a job of other nodes its result was taken away, or refused where they have another number of cores.

@@ -39,8 +39,8 @@ pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store
             progress.warn(&format!("no final run succeeded, the last trial: {failed}; the best of the trials is shown"));
         }
         Ok(SessionEnd::NodesLost(nodes)) => progress.warn(&format!(
-            "{}: no answer any more, and too little time is left to go on without; the best of the trials is shown, continue with: hpl-tune \
-             --resume {folder}",
+            "{}: no answer any more, and too little time is left to go on without; the best of the trials is shown, when there is an answer \
+             again continue with: hpl-tune --resume {folder}",
             nodes.join(" ")
         )),
         Ok(SessionEnd::Done) | Err(_) => {}

@@ -39,7 +39,7 @@ mod varied;
 
 use begin::{begin, within_job};
 use ended::{exit_code, say_how_it_ended, write_results};
-use moved::{on_nodes_of_job, stored};
+use moved::{Found, on_nodes_of_job, stored};
 use search::{Sitting, search};
 
 /// Starts or resumes a session and runs it to its end.
@@ -79,8 +79,11 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let budget = budget_of(&store, started, args.resume.is_some())?;
     say_beginning(&store, &engine, restored, args.resume.is_some(), &progress);
     let at_work = AtWork { store, engine, budget };
-    let at_work = if args.resume.is_some() { at_work.resumed(&program, &progress)? } else { at_work };
-    let (at_work, ended) = at_work.search(args, &program, &mut progress, &interrupt)?;
+    let (at_work, ended) = if args.resume.is_some() {
+        at_work.resume(args, &program, &mut progress, &interrupt)?
+    } else {
+        at_work.search(args, &program, &mut progress, &interrupt)?
+    };
     match ended {
         Err(error) if at_work.store.is_empty() => {
             progress.end();
@@ -101,19 +104,31 @@ struct AtWork {
 }
 
 impl AtWork {
-    /// This session on the nodes that its job has now. Where it is over it stays on those that it had, and no program is started.
+    /// As [`search`](Self::search), on the nodes that the job of the session has now, without those of its own that answer no more. Where
+    /// it is over no program is started, and it stays on the nodes that it had.
     ///
     /// # Errors
     /// Processes that cannot be started any more, or a record that could not be opened on other nodes.
-    fn resumed(self, program: &Path, progress: &Progress) -> anyhow::Result<Self> {
+    fn resume(
+        mut self,
+        args: &TuneArgs,
+        program: &Path,
+        progress: &mut Progress,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<(Self, anyhow::Result<SessionEnd>)> {
         if is_over(&self.store, &self.budget) {
             progress.line("nothing is run: the budget of this session is used; another session needs another folder");
-            return Ok(self);
+            return Ok((self, Ok(SessionEnd::Done)));
         }
-        match on_nodes_of_job(self.store.session(), self.store.folder())? {
-            Some(session) => self.on_nodes_of(session, program),
-            None => Ok(self),
-        }
+        let session = match on_nodes_of_job(&self.store, interrupt)? {
+            Found::AsBefore => return self.search(args, program, progress, interrupt),
+            Found::Now(session) => *session,
+            Found::Silent(lost) => match self.without(&lost)? {
+                Some(session) => session,
+                None => return Ok((self, Ok(SessionEnd::NodesLost(lost)))),
+            },
+        };
+        self.on_nodes_of(session, program)?.search(args, program, progress, interrupt)
     }
 
     /// Searches until the session is over, after the loss of nodes on those that are left; the session as it is then, and how it ended.

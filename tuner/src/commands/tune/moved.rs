@@ -10,13 +10,15 @@ use space::machine::{Machine, Node};
 use super::placed::on_a_node;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::bindings;
-use crate::cluster::launched::lost::silent;
+use crate::cluster::launched::lost::{lost, silent};
 use crate::cluster::launched::nodes::{self, Reached, Used};
 use crate::exit::bad_input;
 use crate::record::Finished;
 use crate::record::folder::{Lock, RunFolder, remove_file, replace_file};
 use crate::record::session::Session;
+use crate::record::store::Store;
 use crate::search::budget::{Budget, SMALLEST_BUDGET_S};
+use crate::search::interrupt::Interrupt;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
 use crate::session::input::read_machine;
@@ -40,14 +42,24 @@ pub(super) fn stored(path: &Path) -> anyhow::Result<(RunFolder, Lock, Session)> 
     Ok((folder, lock, session))
 }
 
+/// What a session that is resumed finds of its nodes.
+pub(super) enum Found {
+    /// What it knows of them holds.
+    AsBefore,
+    /// The session on those that it has now, saved.
+    Now(Box<Session>),
+    /// These of them answer no more.
+    Silent(Vec<String>),
+}
+
 /// Makes sure that the processes of a session can be started. On other nodes than before it goes on with these: they are calibrated
-/// anew, unless their rates were given, and what was measured before belongs to another machine. The session as it goes on then, saved;
-/// `None` where nothing of it changes.
+/// anew, unless their rates were given, and what was measured before belongs to another machine.
 ///
 /// # Errors
-/// Processes that cannot be started any more.
-pub(super) fn on_nodes_of_job(session: &Session, folder: &RunFolder) -> anyhow::Result<Option<Session>> {
-    let Some(mpi) = &session.mpi_job else { return Ok(None) };
+/// Processes that cannot be started any more, though all nodes of the session answer, or none.
+pub(super) fn on_nodes_of_job(store: &Store, interrupt: &Interrupt) -> anyhow::Result<Found> {
+    let (session, folder) = (store.session(), store.folder());
+    let Some(mpi) = &session.mpi_job else { return Ok(Found::AsBefore) };
     let cores = hpl::machine::host::facts().cores_allowed.len();
     let before = session.hosts.len();
     let job = Allocation::here().or_else(|| (before > 1).then(|| Allocation::reached(before)));
@@ -68,22 +80,14 @@ pub(super) fn on_nodes_of_job(session: &Session, folder: &RunFolder) -> anyhow::
     }
     let Some(job) = job else {
         bindings(mpi, session.ranks.unwrap_or(cores).min(2), 1)?;
-        return Ok(None);
+        return Ok(Found::AsBefore);
     };
-    // Its spares are not among the nodes of that job.
-    let on_same = || -> anyhow::Result<Reached> {
-        let same = nodes::of_hosts(mpi, &job, &session.hosts, least_cores(&session.nodes))?;
-        Ok(Reached { spares: session.spares.clone(), ..same })
-    };
-    let now = if job.manager.is_empty() && !mpi.nodes.is_empty() {
-        on_same()?
-    } else {
-        // Nodes that were left out may be back.
-        let all = MpiJob { nodes: Vec::new(), ..mpi.clone() };
-        match nodes::reached(&all, &job, cores, Used::Before(&session.hosts)) {
-            // Or still be nodes of the job that do not answer.
-            Err(error) if !session.lost.is_empty() => on_same().map_err(|_| error)?,
-            found => found?,
+    let now = match nodes_now(session, mpi, &job, cores) {
+        Ok(now) => now,
+        Err(error) => {
+            // What was verified stays the result.
+            let gone = if store.final_passed() { Vec::new() } else { lost(mpi, &session.hosts, interrupt) };
+            return if gone.is_empty() { Err(error) } else { Ok(Found::Silent(gone)) };
         }
     };
     let (before, found) = (all_cores(&session.nodes), all_cores(&now.nodes));
@@ -101,7 +105,7 @@ pub(super) fn on_nodes_of_job(session: &Session, folder: &RunFolder) -> anyhow::
         // The job may have other nodes beside them, on which no rank may be.
         let same = Session { mpi_job: other.mpi_job, spares: other.spares, lost: other.lost, ..session.clone() };
         same.save(&folder.session_toml())?;
-        return Ok(Some(same));
+        return Ok(Found::Now(Box::new(same)));
     }
     say(&format!(
         "warning: the session was on {}, now it is on {}: its trials there influence what is tried first, and are not part of the result",
@@ -115,7 +119,29 @@ pub(super) fn on_nodes_of_job(session: &Session, folder: &RunFolder) -> anyhow::
     }
     let other = Session { host: hpl::machine::host::facts().hostname, ..other };
     other.save(&folder.session_toml())?;
-    Ok(Some(other))
+    Ok(Found::Now(Box::new(other)))
+}
+
+/// The nodes of `job` on which a session can go on, as its processes find them; `cores`: of this node.
+///
+/// # Errors
+/// Processes that cannot be started, neither on all nodes of the job nor on those of the session.
+fn nodes_now(session: &Session, mpi: &MpiJob, job: &Allocation, cores: usize) -> anyhow::Result<Reached> {
+    // Its spares are not among the nodes of that job.
+    let on_same = || -> anyhow::Result<Reached> {
+        let same = nodes::of_hosts(mpi, job, &session.hosts, least_cores(&session.nodes))?;
+        Ok(Reached { spares: session.spares.clone(), ..same })
+    };
+    if job.manager.is_empty() && !mpi.nodes.is_empty() {
+        return on_same();
+    }
+    // Nodes that were left out may be back.
+    let all = MpiJob { nodes: Vec::new(), ..mpi.clone() };
+    match nodes::reached(&all, job, cores, Used::Before(&session.hosts)) {
+        // Or still be nodes of the job that do not answer, as a spare may.
+        Err(error) if mpi.chooses_nodes() => on_same().map_err(|_| error),
+        found => found,
+    }
 }
 
 /// The session without the nodes `lost`, each of them replaced by a spare where one answers; `rows`: its trials on all of them.
