@@ -78,12 +78,9 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let store = opened(folder, session, &engine, &program, &progress)?;
     let budget = budget_of(&store, started, args.resume.is_some())?;
     say_beginning(&store, &engine, restored, args.resume.is_some(), &progress);
-    let at_work = AtWork { store, engine, budget };
-    let (at_work, ended) = if args.resume.is_some() {
-        at_work.resume(args, &program, &mut progress, &interrupt)?
-    } else {
-        at_work.search(args, &program, &mut progress, &interrupt)?
-    };
+    let mut at_work = AtWork { store, engine, budget, is_moved: false };
+    let over = if args.resume.is_some() { at_work.resume(&program, &progress, &interrupt)? } else { None };
+    let ended = over.map_or_else(|| at_work.search(args, &program, &mut progress, &interrupt), Ok);
     match ended {
         Err(error) if at_work.store.is_empty() => {
             progress.end();
@@ -101,60 +98,60 @@ struct AtWork {
     store: Store,
     engine: Engine,
     budget: Budget,
+    /// Whether `session.toml` is of fewer nodes than the store, as the record could not be opened on these.
+    is_moved: bool,
 }
 
 impl AtWork {
-    /// As [`search`](Self::search), on the nodes that the job of the session has now, without those of its own that answer no more. Where
-    /// it is over no program is started, and it stays on the nodes that it had.
+    /// Brings a session that is resumed to the nodes that its job has now, without those of its own that answer no more; how it ended,
+    /// where it goes on on none. Where it is over no program is started, and it stays on the nodes that it had.
     ///
     /// # Errors
     /// Processes that cannot be started any more, or a record that could not be opened on other nodes.
     fn resume(
-        mut self,
-        args: &TuneArgs,
+        &mut self,
         program: &Path,
-        progress: &mut Progress,
+        progress: &Progress,
         interrupt: &Interrupt,
-    ) -> anyhow::Result<(Self, anyhow::Result<SessionEnd>)> {
+    ) -> anyhow::Result<Option<SessionEnd>> {
         if is_over(&self.store, &self.budget) {
             progress.line("nothing is run: the budget of this session is used; another session needs another folder");
-            return Ok((self, Ok(SessionEnd::Done)));
+            return Ok(Some(SessionEnd::Done));
         }
         let session = match on_nodes_of_job(&self.store, interrupt)? {
-            Found::AsBefore => return self.search(args, program, progress, interrupt),
+            Found::AsBefore => return Ok(None),
             Found::Now(session) => *session,
             Found::Silent(lost) => match self.without(&lost)? {
                 Some(session) => session,
-                None => return Ok((self, Ok(SessionEnd::NodesLost(lost)))),
+                None => return Ok(Some(SessionEnd::NodesLost(lost))),
             },
         };
-        self.on_nodes_of(session, program)?.search(args, program, progress, interrupt)
+        self.move_to(session, program)?;
+        Ok(None)
     }
 
-    /// Searches until the session is over, after the loss of nodes on those that are left; the session as it is then, and how it ended.
+    /// Searches until the session is over, after the loss of nodes on those that are left; how it ended.
     ///
     /// # Errors
-    /// A record that could not be opened on the nodes that are left.
+    /// What broke off the session; what it has until then is in the store.
     fn search(
-        mut self,
+        &mut self,
         args: &TuneArgs,
         program: &Path,
         progress: &mut Progress,
         interrupt: &Interrupt,
-    ) -> anyhow::Result<(Self, anyhow::Result<SessionEnd>)> {
+    ) -> anyhow::Result<SessionEnd> {
         loop {
             if is_over(&self.store, &self.budget) {
-                return Ok((self, Ok(SessionEnd::Done)));
+                return Ok(SessionEnd::Done);
             }
             let sitting = Sitting { engine: &self.engine, program, args, interrupt };
-            let ended = search(&mut self.store, &mut self.budget, progress, sitting);
-            let Ok(SessionEnd::NodesLost(lost)) = &ended else { return Ok((self, ended)) };
-            let session = match self.without(lost) {
-                Ok(Some(session)) => session,
-                Ok(None) => return Ok((self, ended)),
-                Err(error) => return Ok((self, Err(error))),
-            };
-            self = self.on_nodes_of(session, program)?;
+            let ended = search(&mut self.store, &mut self.budget, progress, sitting)?;
+            let SessionEnd::NodesLost(lost) = &ended else { return Ok(ended) };
+            let Some(session) = self.without(lost)? else { return Ok(ended) };
+            self.is_moved = true;
+            self.move_to(session, program)?;
+            self.is_moved = false;
         }
     }
 
@@ -165,15 +162,17 @@ impl AtWork {
         moved::without(store.session(), store.folder(), lost, store.rows(), budget)
     }
 
-    /// This session at work as `session` has it, on the nodes of that.
-    fn on_nodes_of(self, session: Session, program: &Path) -> anyhow::Result<Self> {
-        let Self { store, budget, .. } = self;
-        let folder = store.folder().clone();
-        // Its rows are sorted anew: those before belong to other nodes. What was mended was said when they were read first.
-        drop(store);
+    /// Opens the record for `session` on other nodes, whose rows are sorted anew: those before belong to the nodes before. What was mended
+    /// was said when they were read first.
+    ///
+    /// # Errors
+    /// A record that cannot be opened; the store stays that of the nodes before.
+    fn move_to(&mut self, session: Session, program: &Path) -> anyhow::Result<()> {
+        let folder = self.store.folder().clone();
         let engine = Engine::of(&session, &folder)?;
         let (store, _) = Store::open(folder, session, &engine.runs(program))?;
-        Ok(Self { store: store.with_table_by_child(), engine, budget })
+        (self.store, self.engine) = (store.with_table_by_child(), engine);
+        Ok(())
     }
 
     /// Says how the session ended, writes the results, and shows the summary; the exit code.
@@ -184,11 +183,19 @@ impl AtWork {
         progress: &Progress,
         json: bool,
     ) -> anyhow::Result<u8> {
-        let Self { mut store, engine, budget } = self;
+        let Self { mut store, engine, budget, is_moved } = self;
         say_how_it_ended(&ended, &store, progress);
         progress.end();
+        if store.folder().check_space(0).is_err() {
+            // What is written now are the last records.
+            store.folder().drop_ballast();
+        }
         // The summary is shown whatever happened; the first error is reported.
-        let closed = store.update_session(|session| session.elapsed_s = budget.spent_s());
+        let closed = match is_moved {
+            // Its session.toml is of other nodes, and has its time.
+            true => Ok(()),
+            false => store.update_session(|session| session.elapsed_s = budget.spent_s()),
+        };
         let (written, published) = write_results(&store, &engine.runs(program), program, json);
         let ended = ended?;
         closed.and(written)?;
@@ -261,4 +268,31 @@ fn is_over(store: &Store, budget: &Budget) -> bool {
     let walls_s = store.rows().iter().filter(|row| row.passed()).map(Finished::wall_s);
     let shortest_s = walls_s.reduce(f64::min).filter(|_| store.has_final());
     budget.left_s() <= shortest_s.unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::summary::tests::session;
+
+    /// The session ended without a summary.
+    #[test]
+    fn a_record_that_cannot_be_opened_for_fewer_nodes_stays_that_of_the_nodes_before() {
+        let home = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&home.path().join("run")).unwrap();
+        let journal = folder.journal();
+        let progress = Progress::new(60.0, true);
+        let program = Path::new("hpl-tune");
+        let store = opened(folder, session(), &Engine::Ours, program, &progress).unwrap();
+        let budget = Budget::new(Instant::now(), 60.0, 0.0);
+        let mut at_work = AtWork { store, engine: Engine::Ours, budget, is_moved: false };
+        at_work.move_to(session(), program).unwrap();
+        std::fs::remove_file(&journal).unwrap();
+        std::fs::create_dir(&journal).unwrap();
+        at_work.is_moved = true;
+        at_work.move_to(session(), program).unwrap_err();
+        let session_toml = at_work.store.folder().session_toml();
+        at_work.close(Ok(SessionEnd::Done), program, &progress, false).unwrap_err();
+        assert!(!session_toml.exists(), "that of fewer nodes stays");
+    }
 }
