@@ -38,6 +38,14 @@ fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// `command` with SIGHUP and SIGQUIT as whoever starts it has left them: `default`, or `ignore` as `nohup` does.
+fn with_signals(how: &str, command: &Command) -> Command {
+    let mut env = Command::new("env");
+    env.arg(format!("--{how}-signal=HUP,QUIT")).arg(command.get_program()).args(command.get_args());
+    env.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    env
+}
+
 fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
 }
@@ -82,6 +90,34 @@ fn a_signal_between_short_trials_is_seen_and_the_session_goes_on() {
         stopped(child, signal, &folder);
         finished = trials(&folder).len();
     }
+}
+
+/// It ended at once, without summary and results.
+#[test]
+fn a_session_whose_terminal_is_gone_ends_with_its_summary() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("session");
+    let mut finished = 0;
+    for signal in [Signal::SIGHUP, Signal::SIGQUIT] {
+        let command = if finished == 0 { new(100, &folder) } else { resume(&folder) };
+        let child = start(&mut with_signals("default", &command));
+        until("a trial", || trials(&folder).len() > finished);
+        stopped(child, signal, &folder);
+        finished = trials(&folder).len();
+    }
+    assert!(folder.join("report.html").exists());
+}
+
+#[test]
+fn a_session_that_ignores_the_end_of_its_terminal_goes_on() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("session");
+    let child = start(&mut with_signals("ignore", &new(100, &folder)));
+    until("a trial", || !trials(&folder).is_empty());
+    [Signal::SIGHUP, Signal::SIGQUIT].into_iter().for_each(|signal| send(&child, signal));
+    let count = trials(&folder).len();
+    until("more trials", || trials(&folder).len() > count + 2);
+    stopped(child, Signal::SIGINT, &folder);
 }
 
 #[test]

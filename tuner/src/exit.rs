@@ -25,7 +25,7 @@ pub const NOT_ACCEPTED: u8 = NO_FINAL;
 /// A pack that lacks something, a file that does not hold, or a machine that does not reach what was promised (`hpl-tune pack`,
 /// `hpl-tune verify`), or runs that have become slower (`hpl-tune compare`).
 pub const CHECK_FAILED: u8 = NO_FINAL;
-/// Stopped by SIGINT or SIGTERM.
+/// Stopped by SIGINT, SIGTERM, SIGHUP or SIGQUIT.
 pub const INTERRUPTED: u8 = 130;
 
 /// Input that cannot be used; the message names it and the way out.

@@ -22,4 +22,5 @@ pub mod replay;
 pub mod report;
 pub mod search;
 pub mod session;
+mod signals;
 pub mod watch;
