@@ -1,7 +1,10 @@
 //! How a session ended: its last messages, and the exit code.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use anyhow::anyhow;
 use objectives::real::RealRuns;
 
 use crate::commands::report::{Files, publish};
@@ -12,6 +15,18 @@ use crate::record::store::Store;
 use crate::record::{Finished, Identity, Outcome};
 use crate::search::drive::SessionEnd;
 use crate::search::progress::Progress;
+
+/// How `search` ended. A panic is an error of it: the results are made of the record, which is whole.
+pub(super) fn caught(search: impl FnOnce() -> anyhow::Result<SessionEnd>) -> anyhow::Result<SessionEnd> {
+    catch_unwind(AssertUnwindSafe(search)).unwrap_or_else(|panic| Err(fault(&*panic)))
+}
+
+/// The error of a panic.
+fn fault(panic: &(dyn Any + Send)) -> anyhow::Error {
+    let formatted = panic.downcast_ref::<String>().map(String::as_str);
+    let said = formatted.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+    anyhow!("the search broke off by a fault of hpl-tune: {said}; what was recorded is whole")
+}
 
 /// Says how a session ended, where that is not what the user expects.
 pub(super) fn say_how_it_ended(ended: &anyhow::Result<SessionEnd>, store: &Store, progress: &Progress) {
@@ -89,6 +104,21 @@ mod tests {
     use super::*;
     use crate::record::Row;
     use crate::record::arbitrary::row;
+
+    /// It ended the program, and no results were written.
+    #[test]
+    fn a_panic_of_the_search_is_an_error_with_its_message() {
+        let said = |error: anyhow::Error| (exit::code(&error), error.to_string());
+        let broke_off = |why: &str| {
+            let text = format!("the search broke off by a fault of hpl-tune: {why}; what was recorded is whole");
+            (exit::UNEXPECTED, text)
+        };
+        let points = 0;
+        assert_eq!(said(caught(|| panic!("{points} points")).unwrap_err()), broke_off("0 points"));
+        assert_eq!(said(caught(|| panic!("no point")).unwrap_err()), broke_off("no point"));
+        assert_eq!(said(caught(|| std::panic::panic_any(7)).unwrap_err()), broke_off("a panic"));
+        assert_eq!(caught(|| Ok(SessionEnd::Done)).unwrap(), SessionEnd::Done);
+    }
 
     fn code(finals: &[Outcome]) -> u8 {
         let trial = |strategy: &str, outcome| Row {

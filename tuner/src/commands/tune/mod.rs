@@ -38,7 +38,7 @@ mod settle;
 mod varied;
 
 use begin::{begin, within_job};
-use ended::{exit_code, say_how_it_ended, write_results};
+use ended::{caught, exit_code, say_how_it_ended, write_results};
 use moved::{Found, on_nodes_of_job, stored};
 use search::{Sitting, search};
 
@@ -146,7 +146,7 @@ impl AtWork {
                 return Ok(SessionEnd::Done);
             }
             let sitting = Sitting { engine: &self.engine, program, args, interrupt };
-            let ended = search(&mut self.store, &mut self.budget, progress, sitting)?;
+            let ended = caught(|| search(&mut self.store, &mut self.budget, progress, sitting))?;
             let SessionEnd::NodesLost(lost) = &ended else { return Ok(ended) };
             let Some(session) = self.without(lost)? else { return Ok(ended) };
             self.is_moved = true;
