@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use objectives::real::TRIAL_VARIABLE;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tuner::record::journal;
+use tuner::record::{Outcome, journal};
 
 use crate::engine::{Fake, GOOD};
 use crate::hostile::until;
@@ -41,7 +41,7 @@ fn killed_at_a_thousand_random_moments_a_fast_engine_loses_nothing() {
 }
 
 /// What was under way is taken from the journal: another proposal is put there in the place of the strategy's, which would propose
-/// the same anew.
+/// the same anew. Killed again, it has failed.
 #[test]
 fn a_proposal_that_was_killed_is_run_once_more() {
     let fake = Fake::new(&format!("sleep 1\n{GOOD}"));
@@ -68,11 +68,12 @@ fn a_proposal_that_was_killed_is_run_once_more() {
     let of = |trial: &journal::UnderWay| (trial.begun.identity.trial, trial.begun.candidate.hpl.nb);
     assert_eq!(of(&again), (2, other));
     // Twice is enough: perhaps it is what brings the machine down.
-    let anew = killed(resumed(&folder), &|trial| trial.starts == 1);
-    assert_eq!(of(&anew), (2, nb));
-    let rows = crate::engine::run_until(&mut resumed(&folder), &folder, 3);
-    assert_eq!((rows[2].trial, rows[2].nb, rows.len()), (2, nb, 3));
-    assert!(under_way().iter().all(|trial| trial.begun.identity.trial == 3), "it was stopped in a later one");
+    let rows = crate::engine::run_until(&mut resumed(&folder), &folder, 4);
+    assert_eq!((rows[2].trial, rows[2].nb, rows[2].outcome, rows.len()), (2, other, Outcome::Killed, 4));
+    assert_eq!(rows[2].failure_detail.as_deref(), Some("killed: the end of the session, each time that it ran"));
+    assert!(rows[3].trial == 3 && rows[3].passed, "{:?}", rows[3]);
+    let stopped = under_way();
+    assert!(stopped.iter().all(|trial| (trial.begun.identity.trial, trial.kills()) == (4, 0)), "{stopped:?}");
 }
 
 /// Kills sessions of an engine that takes milliseconds at random moments, from the start of the program on. Every run

@@ -184,6 +184,7 @@ impl AtWork {
         json: bool,
     ) -> anyhow::Result<u8> {
         let Self { mut store, engine, budget, is_moved } = self;
+        store.note_stop();
         say_how_it_ended(&ended, &store, progress);
         progress.end();
         if store.folder().check_space(0).is_err() {
@@ -236,6 +237,9 @@ fn say_repairs(repairs: &Repairs, progress: &Progress) {
     repairs.bad_lines.iter().for_each(|line| progress.warn(&line.to_string()));
     for trial in &repairs.adopted {
         progress.line(&format!("trial {trial} had finished, but was not in the journal: recorded now"));
+    }
+    for trial in &repairs.killed {
+        progress.warn(&format!("trial {trial} was killed with the session each time that it ran: recorded as failed"));
     }
 }
 

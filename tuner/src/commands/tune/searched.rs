@@ -126,7 +126,7 @@ impl Searched {
             objective: session.objective,
             seed: session.seed,
             until_gain: session.until_gain,
-            earlier_rows: store.rows().len(),
+            earlier_rows: store.mendable(),
         }
     }
 }

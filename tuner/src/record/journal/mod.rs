@@ -1,7 +1,8 @@
 //! `journal.jsonl`: one line when a trial starts and one when it has ended, each on the disk before anything else happens.
 //!
 //! The journal is the truth for resume. The line of an end is a [`Row`] in JSON, that of a start has what was proposed
-//! ([`Begun`]) under the key `started`; each carries its own schema version, so there is no header. A line is written whole and synced before [`Journal::append`] returns; when that
+//! ([`Begun`]) under the key `started`. Trials that are ended as their session is asked to end have a line with their numbers under the key
+//! `stopped`. Each line carries its own schema version, so there is no header. A line is written whole and synced before [`Journal::append`] returns; when that
 //! fails, the part that was written is taken back. A line that was torn by a crash can only be the last
 //! one: it is dropped. Damage in the middle costs that line alone, and a trial counts once.
 
@@ -54,6 +55,15 @@ pub struct UnderWay {
     pub begun: Begun,
     /// How often.
     pub starts: u32,
+    /// How often it was ended with its session, as that was asked to end.
+    pub stops: u32,
+}
+
+impl UnderWay {
+    /// How often it was ended by what ended its session at once, as a kill or the loss of power.
+    pub fn kills(&self) -> u32 {
+        self.starts.saturating_sub(self.stops)
+    }
 }
 
 /// The line of a start.
@@ -61,6 +71,22 @@ pub struct UnderWay {
 struct StartLine<B> {
     schema_version: u32,
     started: B,
+}
+
+/// The line of trials that are ended with their session.
+#[derive(Serialize)]
+struct StopLine<'a> {
+    schema_version: u32,
+    stopped: &'a [u64],
+}
+
+/// The keys by which a line is none of an end.
+#[derive(Deserialize)]
+struct LineKeys {
+    #[serde(default)]
+    started: Option<IgnoredAny>,
+    #[serde(default)]
+    stopped: Option<Vec<u64>>,
 }
 
 /// A line that is no row.
@@ -114,6 +140,14 @@ impl Journal {
     /// As of [`append`](Self::append).
     pub fn start(&mut self, begun: &Begun) -> Result<(), RecordError> {
         self.write(&StartLine { schema_version: ROW_SCHEMA, started: begun })
+    }
+
+    /// Append that these trials are ended with their session, as it is asked to end; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// As of [`append`](Self::append).
+    pub fn stop(&mut self, trials: &[u64]) -> Result<(), RecordError> {
+        self.write(&StopLine { schema_version: ROW_SCHEMA, stopped: trials })
     }
 
     /// Append one finished trial; it is on the disk when this returns.
@@ -181,6 +215,10 @@ impl Contents {
                         self.unterminated = !whole;
                         self.start(*begun);
                     }
+                    Ok(Line::Stop(trials)) => {
+                        self.unterminated = !whole;
+                        self.stop(&trials);
+                    }
                     Ok(Line::End(row)) => {
                         self.unterminated = !whole;
                         self.under_way.retain(|under_way| under_way.begun.identity.trial != row.trial);
@@ -203,15 +241,22 @@ impl Contents {
         Ok(false)
     }
 
-    /// Takes in a start: of a trial that was interrupted it is another one, or another proposal in its place.
+    /// Takes in a start: of a trial that was interrupted it is another one, or another proposal in its place. A line that is there twice is one.
     fn start(&mut self, begun: Begun) {
         let trial = begun.identity.trial;
-        if self.trials.contains(&trial) {
+        if self.trials.contains(&trial) || self.under_way.iter().any(|under_way| under_way.begun == begun) {
             return;
         }
         let before = self.under_way.iter().position(|under_way| under_way.begun.identity.trial == trial);
         let before = before.map(|at| self.under_way.remove(at)).filter(|before| before.begun.is_again(&begun));
-        self.under_way.push(UnderWay { starts: before.map_or(1, |before| before.starts + 1), begun });
+        let (starts, stops) = before.map_or((0, 0), |before| (before.starts, before.stops));
+        self.under_way.push(UnderWay { begun, starts: starts + 1, stops });
+    }
+
+    /// Takes in that trials were ended with their session, each of its starts once.
+    fn stop(&mut self, trials: &[u64]) {
+        let stopped = self.under_way.iter_mut().filter(|under_way| trials.contains(&under_way.begun.identity.trial));
+        stopped.for_each(|under_way| under_way.stops = under_way.starts.min(under_way.stops + 1));
     }
 }
 
@@ -232,6 +277,7 @@ enum Bad {
 /// What a line says.
 enum Line {
     Start(Box<Begun>),
+    Stop(Vec<u64>),
     End(Box<Row>),
 }
 
@@ -241,9 +287,13 @@ fn parse(line: &[u8]) -> Result<Line, Bad> {
     if version > u64::from(ROW_SCHEMA) {
         return Err(Bad::Newer(Newer(version)));
     }
-    if serde_json::from_slice::<StartLine<IgnoredAny>>(line).is_ok() {
+    let keys: LineKeys = serde_json::from_slice(line).map_err(damaged)?;
+    if keys.started.is_some() {
         let start: StartLine<Begun> = serde_json::from_slice(line).map_err(damaged)?;
         return Ok(Line::Start(Box::new(start.started)));
+    }
+    if let Some(trials) = keys.stopped {
+        return Ok(Line::Stop(trials));
     }
     serde_json::from_slice(line).map(|row| Line::End(Box::new(row))).map_err(damaged)
 }

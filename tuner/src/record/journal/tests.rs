@@ -134,6 +134,36 @@ fn a_start_is_under_way_until_its_end_is_there() {
     assert_eq!(left(), [(3, 1, 96)]);
 }
 
+/// What was asked to end counted as what was killed.
+#[test]
+fn a_trial_that_is_ended_with_its_session_is_told_from_one_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let (mut journal, _) = Journal::open(&path).unwrap();
+    let left = || -> Vec<(u64, u32, u32)> {
+        let contents = read(&path).unwrap();
+        assert_eq!(contents.bad_lines, []);
+        let of = |trial: &UnderWay| (trial.begun.identity.trial, trial.starts, trial.kills());
+        contents.under_way.iter().map(of).collect()
+    };
+    let started = |trial: u64, when: &str| Begun {
+        identity: Identity { started_utc: when.into(), ..identity(trial) },
+        ..begun(trial, 64)
+    };
+    (0..3).for_each(|trial| journal.start(&started(trial, "first")).unwrap());
+    journal.stop(&[1, 2]).unwrap();
+    assert_eq!(left(), [(0, 1, 1), (1, 1, 0), (2, 1, 0)]);
+    (0..2).for_each(|trial| journal.start(&started(trial, "second")).unwrap());
+    assert_eq!(left(), [(2, 1, 0), (0, 2, 2), (1, 2, 1)]);
+    // A line that is there twice, as a file server that is asked twice may leave it.
+    journal.start(&started(1, "second")).unwrap();
+    journal.stop(&[2]).unwrap();
+    assert_eq!(left(), [(2, 1, 0), (0, 2, 2), (1, 2, 1)]);
+    journal.append(&row(1)).unwrap();
+    journal.stop(&[0, 1, 7]).unwrap();
+    assert_eq!(left(), [(2, 1, 0), (0, 2, 1)]);
+}
+
 #[test]
 fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();

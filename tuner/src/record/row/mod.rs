@@ -18,7 +18,7 @@ mod outcome;
 
 pub use identity::{Circumstances, Identity, Prediction};
 pub use outcome::Outcome;
-pub(super) use outcome::{comparable_rate_gflops, score_gflops};
+pub(super) use outcome::{KILLED_WITH_SESSION, comparable_rate_gflops, score_gflops};
 
 /// Version of the row's schema; raised by every release that adds, renames or redefines a column.
 pub const ROW_SCHEMA: u32 = 1;

@@ -4,6 +4,9 @@ use objectives::Failure;
 use objectives::real::Extent;
 use serde::{Deserialize, Serialize};
 
+/// What killed a trial whose session was ended at once each time that it ran, in words of [`Failure::Killed`].
+pub(in crate::record) const KILLED_WITH_SESSION: &str = "the end of the session, each time that it ran";
+
 /// What came of a run; all but the first are failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,21 +1,19 @@
 //! The record of a session on disk: one place that every trial goes through when it starts and when it has ended.
 //!
 //! Journal and folder of a trial say what is being run before it runs, so that a run which finished while no tuner was there is
-//! taken into the record on resume, and a proposal that was interrupted is run again.
+//! taken into the record on resume, and a proposal that was interrupted is run again (`left_over`).
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use objectives::real::{GuardRecord, RealRuns, lack_of_room};
-use objectives::whole::without_timeline;
+use objectives::real::{RealRuns, lack_of_room};
 use objectives::{Failure, Measurement, Observation};
 use serde::Serialize;
 use space::dims::{Dim, Space};
 
 use crate::error::RecordError;
 use crate::record::folder::{RunFolder, replace_file};
-use crate::record::journal::{self, BadLine, Journal, UnderWay};
+use crate::record::journal::{self, BadLine, Journal};
 use crate::record::kept::KeptRows;
 use crate::record::parquet;
 use crate::record::session::Session;
@@ -23,10 +21,11 @@ use crate::record::sha256;
 use crate::record::table::TableWriter;
 use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Row, ShortRow, names_in_order};
 
+mod left_over;
 mod running;
 
+use running::TRIAL;
 pub use running::{RunningTrial, predicted, trial_file};
-use running::{TRIAL, begun};
 
 /// How often `trials.parquet` is brought up to date, and the share of the time that goes into it at most, as one in so many.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -49,6 +48,8 @@ pub struct Repairs {
     pub bad_lines: Vec<BadLine>,
     /// Trials that had finished, but were not in the journal: they are now.
     pub adopted: Vec<u64>,
+    /// Trials that were killed with their session each time that they ran: they are recorded as failed now.
+    pub killed: Vec<u64>,
 }
 
 /// The open record of a session.
@@ -69,7 +70,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the record of a session, and takes in the runs that finished while no tuner was there.
+    /// Opens the record of a session, and takes in the runs that finished while no tuner was there, and those that no session survives.
     ///
     /// # Errors
     /// [`RecordError`] when the journal cannot be read or written.
@@ -90,8 +91,9 @@ impl Store {
         };
         contents.rows.into_iter().for_each(|row| store.kept.take(row, &store.session));
         let adopted = store.adopt(runs)?;
+        let killed = store.fail_killed(&contents.under_way, runs)?;
         store.interrupted = store.to_run_again(&contents.under_way);
-        Ok((store, Repairs { bad_lines: contents.bad_lines, adopted }))
+        Ok((store, Repairs { bad_lines: contents.bad_lines, adopted, killed }))
     }
 
     /// Lets a child of this program write `trials.parquet`, so that what that takes is not kept by this process.
@@ -143,22 +145,15 @@ impl Store {
         &self.kept.elsewhere
     }
 
+    /// How many of [`rows`](Self::rows) failed by what may be mended since, where a sitting begins with them: all but the last ones that were
+    /// killed with the session, as nothing has run since.
+    pub fn mendable(&self) -> usize {
+        self.rows().len() - self.kept.killed_last
+    }
+
     /// Proposals that were under way when the tuner or the machine went down, and left no result: each is to be run once more.
     pub fn interrupted(&self) -> &[PlannedTrial] {
         &self.interrupted
-    }
-
-    /// Those of `under_way` that have no row, were started once, and on the nodes of the session.
-    fn to_run_again(&self, under_way: &[UnderWay]) -> Vec<PlannedTrial> {
-        let recorded: HashSet<u64> = self.kept.numbers().collect();
-        let here = self.session.node_names();
-        let is_here = |begun: &&Begun| match &begun.nodes[..] {
-            [] => begun.identity.nodes == here,
-            some => some.iter().all(|node| self.session.hosts.contains(node)),
-        };
-        let once = under_way.iter().filter(|trial| trial.starts == 1).map(|trial| &trial.begun);
-        let left = once.filter(|begun| !recorded.contains(&begun.identity.trial)).filter(is_here);
-        left.map(Begun::again).collect()
     }
 
     /// Wall-clock seconds of the budget used in earlier sittings.
@@ -296,6 +291,15 @@ impl Store {
         }
     }
 
+    /// Notes that the trials under way end with the session, which is asked to end or breaks off: that says nothing of their candidates.
+    pub fn note_stop(&mut self) {
+        let running = std::mem::take(&mut self.running);
+        if !running.is_empty() {
+            // What cannot be noted counts as killed, and is run once more all the same.
+            let _ = self.journal.stop(&running);
+        }
+    }
+
     /// Brings everything up to date at the end of a sitting, with the used seconds of the budget.
     ///
     /// # Errors
@@ -347,30 +351,6 @@ impl Store {
             _ => return Ok(()),
         };
         parquet::write(&self.folder.phases(number), phases)
-    }
-
-    /// Takes in runs that have a folder but no row: their tuner was ended before it could record them.
-    /// Returns their numbers.
-    fn adopt(&mut self, runs: &RealRuns) -> Result<Vec<u64>, RecordError> {
-        let mut adopted = Vec::new();
-        let recorded: HashSet<u64> = self.kept.numbers().collect();
-        let (session, kept) = (&self.session, &self.kept);
-        let [all, some] = [session.used_by_s(&kept.on_all), session.used_by_s(&kept.on_some)];
-        let before_s = session.used_by_s(&kept.elsewhere).max(all).max(some);
-        for number in self.folder.trials_begun()?.into_iter().filter(|number| !recorded.contains(number)) {
-            let folder = self.folder.trial(number);
-            let Some(begun) = begun(&folder) else { continue };
-            let Some(outcome) = runs.adopt(&begun.run(), &folder) else { continue };
-            let outcome = outcome.map(without_timeline);
-            let real_s = || GuardRecord::read(&folder).map_or(0.0, |record| record.wall_s);
-            let wall_s = runs.simulated(&folder).map_or_else(real_s, |clock| clock.simulated_wall_s);
-            // They began after what is recorded; how long the session has gone on since is kept now and then.
-            let left_s = self.session.budget_s - self.session.elapsed_s.max(before_s + wall_s);
-            let around = Circumstances { wall_s, left_s, ..Circumstances::default() };
-            self.append(begun, &outcome, around, &folder.join(runs.results_file()))?;
-            adopted.push(number);
-        }
-        Ok(adopted)
     }
 }
 

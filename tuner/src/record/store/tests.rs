@@ -5,6 +5,7 @@ use objectives::real::Extent;
 use space::HplParams;
 
 use super::*;
+use crate::record::Outcome;
 use crate::record::arbitrary::{passed_run, row};
 use crate::record::folder::small_disk::SmallDisk;
 use crate::report::summary::tests::session;
@@ -168,4 +169,55 @@ fn a_run_whose_result_found_no_room_blames_no_candidate() {
     let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     assert!(again.rows().is_empty() && repairs.adopted.is_empty());
     assert_eq!(again.interrupted().iter().map(|plan| plan.trial).collect::<Vec<_>>(), [Some(0)]);
+}
+
+/// The record as a resume opens it, and the trials that it then takes for failed.
+fn reopened(store: Store, runs: &RealRuns) -> (Store, Vec<u64>) {
+    let (folder, session) = (store.folder().clone(), store.session().clone());
+    drop(store);
+    let (again, repairs) = Store::open(folder, session, runs).unwrap();
+    (again, repairs.killed)
+}
+
+/// It was proposed again at every resume, for ever.
+#[test]
+fn a_trial_that_was_killed_with_its_session_twice_has_failed() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    ended(&mut store, &runs, None).unwrap();
+    // All that is left of it is that it has begun.
+    store.begin(&planned(1), &runs).unwrap();
+    let (mut store, killed) = reopened(store, &runs);
+    let again = store.interrupted()[0].clone();
+    assert_eq!((killed.len(), store.rows().len(), again.trial), (0, 1, Some(1)));
+    store.begin(&again, &runs).unwrap();
+    let (store, killed) = reopened(store, &runs);
+    assert_eq!((killed, store.interrupted().len(), store.next_trial()), (vec![1], 0, 2));
+    let last = store.last().unwrap();
+    assert_eq!((last.trial, last.outcome, last.passed), (1, Outcome::Killed, false));
+    assert_eq!(last.failure_detail.as_deref(), Some("killed: the end of the session, each time that it ran"));
+    // Nothing has run since: it cannot be mended.
+    let (mut store, killed) = reopened(store, &runs);
+    assert_eq!((killed.len(), store.rows().len(), store.mendable()), (0, 2, 1));
+    ended(&mut store, &runs, crash("another")).unwrap();
+    assert_eq!((store.rows().len(), store.mendable()), (3, 3));
+}
+
+/// A signal, or the end of a job, says nothing of what ran.
+#[test]
+fn a_trial_that_was_stopped_with_its_session_is_run_again_however_often() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    store.begin(&planned(0), &runs).unwrap();
+    for _ in 0..3 {
+        store.note_stop();
+        let (mut again, killed) = reopened(store, &runs);
+        let plan = again.interrupted()[0].clone();
+        assert_eq!((killed.len(), plan.trial), (0, Some(0)));
+        again.begin(&plan, &runs).unwrap();
+        store = again;
+    }
+    // This time it is killed.
+    let (store, killed) = reopened(store, &runs);
+    assert_eq!((killed.len(), store.interrupted().len()), (0, 1));
 }

@@ -272,12 +272,15 @@ impl TrialRunner<'_> {
                     let since_end = since_end(trial.trial.folder(), trial.seen);
                     if ended_with_session(&outcome, since_end, in_job, self.interrupt) {
                         trial.trial.forget_end();
+                        self.store.note_stop();
                         interrupt(under_way);
                         return None;
                     }
                     return Some((at, outcome));
                 }
                 if self.interrupt.asked() {
+                    // At once: what asked may not wait for the runs to end.
+                    self.store.note_stop();
                     interrupt(under_way);
                     return None;
                 }

@@ -75,7 +75,7 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// The relative gain at which the search ends, where one was given: no more is expected to be left.
     pub until_gain: Option<f64>,
-    /// Rows of earlier sittings: what failed in them may be mended.
+    /// Rows of earlier sittings, but the last ones that were killed with their session: what failed in them may be mended.
     pub earlier_rows: usize,
 }
 
