@@ -29,6 +29,7 @@ mod needs_mpi;
 mod needs_readers;
 mod needs_slurm;
 mod needs_tmux;
+mod other_host;
 mod pack;
 mod packages;
 mod pairs;

@@ -39,9 +39,15 @@ struct Surveyed {
     nodes: Vec<NodeFacts>,
 }
 
-/// The nodes of the session in `folder`: as its survey found them, else by name; of a session on one host what `facts` know of it. None where
-/// the runs were on another `count` of nodes than one, and nothing names these.
-pub fn nodes(folder: &RunFolder, session: &Session, count: Option<usize>, facts: Option<&Facts>) -> Vec<NodeFacts> {
+/// The nodes of a run of the session in `folder`: as its survey found them, else by name; of a session that names none the `host` of the run with
+/// what `facts` know of it. None where the runs were on another `count` of nodes than one, and nothing names these.
+pub fn nodes(
+    folder: &RunFolder,
+    session: &Session,
+    host: &str,
+    count: Option<usize>,
+    facts: Option<&Facts>,
+) -> Vec<NodeFacts> {
     let surveyed = plain::read(&folder.nodes("json"), TEXT_BYTES).ok();
     let surveyed = surveyed.and_then(|json| serde_json::from_slice::<Surveyed>(&json).ok());
     // A session that was resumed on other nodes has a survey of these.
@@ -55,7 +61,7 @@ pub fn nodes(folder: &RunFolder, session: &Session, count: Option<usize>, facts:
         return Vec::new();
     }
     vec![NodeFacts {
-        host: session.host.clone(),
+        host: host.to_owned(),
         cpu: facts.and_then(|facts| facts.processor.model.clone()),
         cores: facts.and_then(|facts| facts.processor.cores()),
         memory_bytes: facts.and_then(|facts| facts.memory_bytes),
@@ -114,16 +120,16 @@ mod tests {
         let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
         let hosts = vec!["n1".to_owned(), "n2".to_owned()];
         let session = Session { hosts, ..session() };
-        assert_eq!(nodes(&folder, &session, Some(2), None).len(), 2);
-        assert_eq!(spread(&nodes(&folder, &session, Some(2), None)), None, "they were not measured");
+        assert_eq!(nodes(&folder, &session, "n1", Some(2), None).len(), 2);
+        assert_eq!(spread(&nodes(&folder, &session, "n1", Some(2), None)), None, "they were not measured");
         let json = r#"{"schema_version":1,"nodes":[{"host":"n1","cpu":"C","cores":8,"memory_bytes":1,"hpl_gflops":100.0},
             {"host":"n2","cpu":"C","cores":8,"memory_bytes":1,"hpl_gflops":92.0,"slow":true}]}"#;
         std::fs::write(folder.nodes("json"), json).unwrap();
-        let found = nodes(&folder, &session, Some(2), None);
+        let found = nodes(&folder, &session, "n1", Some(2), None);
         assert_eq!((found[1].cores, spread(&found)), (Some(8), Some(0.08)));
         assert_eq!(String::from_utf8(table(&found).unwrap()).unwrap().lines().count(), 3);
         let moved = Session { hosts: vec!["n1".to_owned(), "n3".to_owned()], ..session };
-        assert_eq!(nodes(&folder, &moved, Some(2), None)[1].hpl_gflops, None);
+        assert_eq!(nodes(&folder, &moved, "n1", Some(2), None)[1].hpl_gflops, None);
     }
 
     #[test]
@@ -145,8 +151,8 @@ mod tests {
     fn nodes_that_nothing_names_are_not_this_host_alone() {
         let parent = tempfile::tempdir().unwrap();
         let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
-        assert_eq!(nodes(&folder, &session(), Some(1), None)[0].host, session().host);
-        assert!(nodes(&folder, &session(), Some(4), None).is_empty());
-        assert!(nodes(&folder, &session(), None, None).is_empty());
+        let of = |count: Option<usize>| nodes(&folder, &session(), "n7", count, None);
+        assert_eq!(of(Some(1))[0].host, "n7", "a resume may have been on another one since");
+        assert!(of(Some(4)).is_empty() && of(None).is_empty());
     }
 }

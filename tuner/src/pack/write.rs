@@ -93,7 +93,7 @@ fn contents(request: &PackRequest<'_>, scored: &Scored) -> Result<(Manifest, Vec
     let libraries = if programs { libraries(&scored.engine, &scored.row) } else { Vec::new() };
     let log = request.power_log.map(|(path, offset_s)| Power::read(path, offset_s, &scored.stamps)).transpose()?;
     let (power, readings) = log.unzip();
-    let nodes = nodes::nodes(&scored.folder, &scored.session, scored.nodes(), facts.as_ref());
+    let nodes = nodes::nodes(&scored.folder, &scored.session, &scored.row.host, scored.nodes(), facts.as_ref());
     let sources = Sources {
         purpose: request.purpose,
         scored,

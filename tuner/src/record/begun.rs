@@ -31,6 +31,9 @@ pub struct Begun {
     /// Seed of the session.
     #[serde(default)]
     pub seed: u64,
+    /// Name of the host that started it; empty where that was not kept.
+    #[serde(default)]
+    pub host: String,
 }
 
 impl Begun {

@@ -15,6 +15,9 @@ use super::summary::{
 use crate::record::session::Session;
 use crate::record::{Objective, Row};
 
+/// Hosts whose names are given, at most.
+const HOSTS_NAMED: usize = 4;
+
 /// What is said of the leader of a search that no whole run has followed.
 pub(super) const NOT_VERIFIED: &str = "not verified, as no whole run has passed";
 
@@ -270,6 +273,22 @@ pub(crate) fn failures(summary: &Summary) -> String {
     by_kind(&summary.failures)
 }
 
+/// The hosts of the trials, or that of the session.
+pub(super) fn place(summary: &Summary) -> String {
+    let (named, others) = summary.hosts.split_at(summary.hosts.len().min(HOSTS_NAMED));
+    match (named, others.len()) {
+        ([], _) => summary.session.host.clone(),
+        (_, 0) => named.join(", "),
+        (_, more) => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// What there is to say of trials on several hosts.
+pub(super) fn several_hosts(summary: &Summary) -> Option<String> {
+    let said = || format!("the trials ran on {}: rates of different hosts may not compare", place(summary));
+    (summary.hosts.len() > 1).then(said)
+}
+
 /// Why the target N is what it is, where there is more to say than its value.
 pub(super) fn limit_of_n(summary: &Summary) -> Option<String> {
     let n_memory = summary.session.n_memory.filter(|_| summary.session.n_limited_by_budget)?;
@@ -298,6 +317,27 @@ mod tests {
         let (rate, by) = said(Extent::Whole, Row { run_power_w: Some(40.0), ..row(0) });
         assert_eq!(rate, ", 0.5000 GFLOPS/W of the whole run");
         assert!(by.starts_with("GFLOPS/W by the mean power of whole runs: "), "{by}");
+    }
+
+    /// Nothing said that a resume on another node had put rates of both into one score.
+    #[test]
+    fn hosts_are_named_where_trials_ran_on_several() {
+        let rows = |hosts: &[&str]| -> Vec<Row> {
+            (0..).zip(hosts).map(|(trial, host)| Row { host: (*host).into(), ..row(trial) }).collect()
+        };
+        let of = |hosts: &[&str]| Summary::new(&session(), &rows(hosts));
+        let said = |hosts: &[&str]| several_hosts(&of(hosts));
+        assert_eq!([said(&[]), said(&["n1"]), said(&["n1", "n1.site", "n1"])], [None, None, None]);
+        let both = "the trials ran on n1, n2: rates of different hosts may not compare";
+        assert_eq!(said(&["n1", "n2", "n1"]).as_deref(), Some(both));
+        assert_eq!((place(&of(&[])), place(&of(&["n1", "n1"]))), ("host".to_owned(), "n1".to_owned()));
+        assert_eq!(place(&of(&["a", "b", "c", "d", "e", "f"])), "a, b, c, d and 2 more");
+        let summary = of(&["n1", "n2"]);
+        let page = crate::report::html::ReportPage::new(&summary, &rows(&["n1", "n2"])).html();
+        assert!(crate::report::table::summary(&summary, None).contains(&format!("Note          {both}")));
+        assert!(page.contains(both) && summary.json().unwrap().contains("\"n2\""));
+        let named = Session { hosts: vec!["n1".into(), "n2".into()], ..session() };
+        assert!(Summary::new(&named, &[row(0)]).hosts.is_empty(), "they are its nodes");
     }
 
     #[test]

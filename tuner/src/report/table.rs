@@ -8,7 +8,8 @@ use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, in_pairs, limit_of_n,
-    objective, pareto, phases, power, power_columns, spread, steadiness, telling_columns, watts, words_of,
+    objective, pareto, phases, power, power_columns, several_hosts, spread, steadiness, telling_columns, watts,
+    words_of,
 };
 use super::{Score, Summary};
 use crate::record::Objective;
@@ -110,6 +111,7 @@ impl Lines {
         self.line("Time", [format!("{:.1} s of {:.1} s", summary.used_s, summary.session.budget_s)]);
         self.line("Note", limit_of_n(summary));
         self.line("Note", summary.session.lost_nodes());
+        self.line("Note", several_hosts(summary));
     }
 }
 

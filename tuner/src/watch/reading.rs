@@ -161,7 +161,7 @@ impl Reader {
     fn take_session(&mut self, session: Session) {
         let before = std::mem::replace(&mut self.record.session, session);
         let session = &self.record.session;
-        if before.node_names() != session.node_names() {
+        if before.node_names() != session.node_names() || before.moved_from != session.moved_from {
             self.journal = Follower::new(&self.folder.journal());
             self.record.rows.clear();
             (self.record.on_some, self.record.elsewhere) = (0, 0);
@@ -202,11 +202,9 @@ impl Reader {
         evidence.judge()
     }
 
-    /// Whether the session is at work on this machine, if it is: it may have been resumed on another one.
+    /// Whether the session is at work on this machine, if it is.
     fn is_here(&self) -> bool {
-        let Record { session, rows, .. } = &self.record;
-        let moved = session.hosts.is_empty() && rows.last().is_some_and(|row| row.host != self.host);
-        session.host == self.host && !moved
+        self.record.session.host == self.host
     }
 
     fn doubts(&self) -> Vec<String> {
@@ -346,6 +344,14 @@ mod tests {
         Session { hosts: hosts(["b", "a"]), ..session() }.save(&folder.session_toml()).unwrap();
         let record = reader.look();
         assert_eq!((record.rows.len(), record.elsewhere), (1, 2));
+        // One that names no nodes, on this host and on another machine.
+        append(&folder, &row(3));
+        Session { moved_from: vec!["other".to_owned()], ..session() }.save(&folder.session_toml()).unwrap();
+        let record = reader.look();
+        assert_eq!((record.rows.len(), record.elsewhere), (1, 3));
+        Session { moved_from: vec![row(3).host], ..session() }.save(&folder.session_toml()).unwrap();
+        let record = reader.look();
+        assert_eq!((record.rows.len(), record.elsewhere), (0, 4));
     }
 
     #[test]

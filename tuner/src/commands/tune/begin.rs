@@ -251,6 +251,7 @@ fn session(args: &TuneArgs, given: &Given, settled: &Settled, folder: &RunFolder
         hosts: hosts.clone(),
         spares: spares.clone(),
         lost: Vec::new(),
+        moved_from: Vec::new(),
         mpi_job,
         nodes: nodes.clone(),
         unequal: settled.unequal.clone(),

@@ -28,6 +28,7 @@ mod ended;
 mod given;
 mod moved;
 mod nodes;
+mod other_host;
 mod placed;
 mod plan;
 mod rehearse;
@@ -40,6 +41,7 @@ mod varied;
 use begin::{begin, within_job};
 use ended::{caught, exit_code, say_how_it_ended, write_results};
 use moved::{Found, on_nodes_of_job, stored};
+use other_host::go_on_here;
 use search::{Sitting, search};
 
 /// Starts or resumes a session and runs it to its end.
@@ -65,7 +67,11 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     RunFolder::let_others_write_nothing();
     let (folder, _lock, mut session) = match &args.resume {
-        Some(path) => stored(path)?,
+        Some(path) => {
+            let (folder, lock, mut session) = stored(path)?;
+            go_on_here(&mut session, &folder)?;
+            (folder, lock, session)
+        }
         None => begin(args, budget, &program, &interrupt)?,
     };
     if asks {

@@ -212,7 +212,7 @@ pub(super) fn without(
 }
 
 /// Seconds of the budget that are worth to go on for after `rows`, where a survey may take `survey_s` of them.
-fn least_s(rows: &[impl Finished], survey_s: f64) -> f64 {
+pub(super) fn least_s(rows: &[impl Finished], survey_s: f64) -> f64 {
     let longest_s = rows.iter().filter(|row| row.passed()).map(Finished::wall_s).fold(0.0, f64::max);
     SMALLEST_BUDGET_S + WORTH_TRIALS * longest_s + survey_s
 }

@@ -58,7 +58,7 @@ pub(super) fn search(
     sitting: Sitting<'_>,
 ) -> anyhow::Result<SessionEnd> {
     let Sitting { engine, program, args, interrupt } = sitting;
-    same_machine(store.session(), progress)?;
+    same_machine(store.session())?;
     let set = environment::warning(engine, store.session().kernels.as_ref(), program);
     set.iter().for_each(|warning| progress.warn(warning));
     let Observers { agents, power } = observers(store, sitting, progress)?;

@@ -9,7 +9,6 @@ use crate::exit::bad_input;
 use crate::record::session::Session;
 use crate::record::store::Store;
 use crate::search::budget::Budget;
-use crate::search::progress::Progress;
 use crate::session::engine::Engine;
 use crate::session::prepare::{self, Target};
 use crate::session::room::{Here, Room, Wanted};
@@ -99,8 +98,8 @@ pub(super) fn resolved(session: &Session, machine: Option<&Machine>) -> anyhow::
     }
 }
 
-/// Refuses to go on where runs cannot be the same; warns where they may differ.
-pub(super) fn same_machine(session: &Session, progress: &Progress) -> anyhow::Result<()> {
+/// Refuses to go on where runs cannot be the same.
+pub(super) fn same_machine(session: &Session) -> anyhow::Result<()> {
     let facts = hpl::machine::host::facts();
     let (needed, found) = (session.cores.len(), facts.cores_allowed.len());
     if needed > found {
@@ -115,12 +114,6 @@ pub(super) fn same_machine(session: &Session, progress: &Progress) -> anyhow::Re
             "the session's BLAS library {} is gone; put it back, or start a new session with --blas",
             path.display()
         )));
-    }
-    if session.host != facts.hostname && session.hosts.is_empty() {
-        progress.warn(&format!(
-            "the session was started on {}, this is {}: their times may not compare",
-            session.host, facts.hostname
-        ));
     }
     Ok(())
 }

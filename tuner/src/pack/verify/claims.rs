@@ -100,7 +100,7 @@ fn texts(checked: &mut Checked, root: &Path, manifest: &Manifest) {
 /// What follows from the record, the site file, the facts of the host and the readings of the meter.
 fn of_run(checked: &mut Checked, root: &Path, manifest: &Manifest, scored: &Scored, power: Option<&Power>) {
     let Some((site, facts)) = given(checked, root, scored) else { return };
-    let found = nodes::nodes(&scored.folder, &scored.session, scored.nodes(), facts.as_ref());
+    let found = nodes::nodes(&scored.folder, &scored.session, &scored.row.host, scored.nodes(), facts.as_ref());
     let sources = Sources {
         purpose: manifest.purpose,
         scored,

@@ -18,6 +18,7 @@ fn begun(trial: u64, nb: usize) -> Begun {
         expected_s: 2.5,
         nodes: Vec::new(),
         seed: 7,
+        host: "host".into(),
     }
 }
 

@@ -63,7 +63,7 @@ pub struct Session {
     pub name: String,
     /// Version of hpl-tune that started it.
     pub version: String,
-    /// Host name.
+    /// Name of the host that it is on, or was on last.
     pub host: String,
     /// Start in UTC, RFC 3339.
     pub started_utc: String,
@@ -126,6 +126,9 @@ pub struct Session {
     /// Names of the nodes that answered no more, and were replaced or left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
+    /// Names of the hosts that a session which names no nodes was on before, where this is another machine: what ran there is none of its runs here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved_from: Vec<String>,
     /// What the expert's rule of thumb says, once it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert: Option<ExpertChoice>,
@@ -243,6 +246,7 @@ impl Session {
     pub fn place_of(&self, row: &Row) -> RanOn {
         let within = |names: &String| names.split(' ').all(|name| self.hosts.iter().any(|host| host == name));
         match &row.nodes {
+            None if self.moved_from.contains(&row.host) => RanOn::OtherNodes,
             nodes if *nodes == self.node_names() => RanOn::AllNodes,
             Some(names) if within(names) => RanOn::SomeNodes,
             _ => RanOn::OtherNodes,

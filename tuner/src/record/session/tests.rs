@@ -70,3 +70,10 @@ fn the_clock_is_the_later_of_file_and_journal() {
     assert_eq!(session.used_s::<Row>(&[]), 12.5);
     assert_eq!(session.used_s(&[row(0), row(5)]), 120.0 - 95.0);
 }
+
+#[test]
+fn what_ran_on_a_host_that_the_session_has_left_is_elsewhere() {
+    let session = Session { host: "b".into(), moved_from: vec!["a".into()], ..session() };
+    let places = ["a", "b", "b2"].map(|host| session.place_of(&Row { host: host.into(), ..row(0) }));
+    assert_eq!(places, [RanOn::OtherNodes, RanOn::AllNodes, RanOn::AllNodes]);
+}

@@ -62,13 +62,13 @@ impl Store {
         self.left(under_way).map(|trial| trial.begun.again()).collect()
     }
 
-    /// Those of `under_way` that have no row, and were started on the nodes of the session.
+    /// Those of `under_way` that have no row, and were started on the nodes of the session, or by a host that it has not left.
     fn left<'a>(&self, under_way: &'a [UnderWay]) -> impl Iterator<Item = &'a UnderWay> {
         let recorded: HashSet<u64> = self.kept.numbers().collect();
         let here = self.session.node_names();
-        let hosts = self.session.hosts.clone();
+        let (hosts, left) = (self.session.hosts.clone(), self.session.moved_from.clone());
         let is_here = move |begun: &Begun| match &begun.nodes[..] {
-            [] => begun.identity.nodes == here,
+            [] => begun.identity.nodes == here && !left.contains(&begun.host),
             some => some.iter().all(|node| hosts.contains(node)),
         };
         let is_left = move |trial: &&UnderWay| !recorded.contains(&trial.begun.identity.trial) && is_here(&trial.begun);

@@ -221,6 +221,7 @@ impl Store {
             expected_s: plan.expected_s,
             nodes: plan.nodes.clone(),
             seed: self.session.seed,
+            host: self.session.host.clone(),
         };
         self.folder.check_space(runs.result_bytes(&begun.run())).inspect_err(|_| {
             // What is written now are the last records.
@@ -339,8 +340,11 @@ impl Store {
         let run = begun.run();
         // A run that printed nothing has no output file.
         let output_sha256 = sha256::of_file(results).ok();
+        // A run that failed does not say where it was.
+        let started_on = Some(begun.host).filter(|host| outcome.is_err() && !host.is_empty());
         let row = Row::new(begun.identity, &run, begun.predicted, outcome, around, &self.session);
-        let row = Row { output_sha256, ..row };
+        let host = started_on.unwrap_or_else(|| row.host.clone());
+        let row = Row { output_sha256, host, ..row };
         // A finished trial is worth the room that was kept for it.
         self.folder.write_with_ballast(|| self.journal.append(&row))?;
         self.running.retain(|running| *running != number);

@@ -221,3 +221,16 @@ fn a_trial_that_was_stopped_with_its_session_is_run_again_however_often() {
     let (store, killed) = reopened(store, &runs);
     assert_eq!((killed.len(), store.interrupted().len()), (0, 1));
 }
+
+/// Its candidate has the N and the grid of the other machine.
+#[test]
+fn what_was_under_way_on_a_machine_that_the_session_has_left_is_not_run_again() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    store.begin(&planned(0), &runs).unwrap();
+    let (folder, session) = (store.folder().clone(), store.session().clone());
+    drop(store);
+    let moved = Session { host: "b".into(), moved_from: vec![session.host.clone()], ..session };
+    let (again, repairs) = Store::open(folder, moved, &runs).unwrap();
+    assert!(again.interrupted().is_empty() && repairs.killed.is_empty());
+}

@@ -6,7 +6,7 @@ use crate::record::session::Session;
 use crate::report::format::{digits, runs_in_words};
 use crate::report::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, in_pairs, limit_of_n, objective, pareto,
-    power, spread, steadiness,
+    place, power, several_hosts, spread, steadiness,
 };
 use crate::report::{Score, Summary};
 
@@ -22,7 +22,7 @@ pub(super) fn head(summary: &Summary) -> Markup {
     html! {
         h1 { (summary.session.name) }
         p {
-            "High Performance Linpack on " (summary.session.host) ", started " (minute(&summary.session.started_utc)) "."
+            "High Performance Linpack on " (place(summary)) ", started " (minute(&summary.session.started_utc)) "."
             @if summary.session.is_simulated() { " " strong { "Simulated: no HPL has run, and nothing is measured." } }
             @if summary.best.is_none() { " " strong { "Nothing is verified: no whole run has passed." } }
         }
@@ -126,6 +126,7 @@ fn around(summary: &Summary) -> Vec<HeadFact> {
     facts.extend(pareto(summary).map(|said| ("speed, efficiency", summary.pareto.len().to_string(), said)));
     facts.extend(objective(summary).map(|said| ("objective", String::new(), said)));
     facts.extend(nodes(&summary.session));
+    facts.extend(several_hosts(summary).map(|said| ("hosts", summary.hosts.len().to_string(), said)));
     if let Some(on_some) = &summary.on_some_nodes {
         facts.push(("trials on some nodes", on_some.trials.to_string(), on_some.words()));
     }

@@ -27,6 +27,7 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
     for row in &mut rows {
         (row.strategy, row.why, row.kernels) = (bad.into(), bad.into(), Some(bad.to_owned().into()));
         row.extra = Some(serde_json::json!({ bad: bad }).to_string());
+        row.host = bad.into();
     }
     let mut summary = Summary::new(&session, &rows);
     summary.closing = closing(&summary, bad);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use objectives::launcher::short;
 use objectives::real::Extent;
 use serde::Serialize;
 use serde_json::Value;
@@ -57,6 +58,9 @@ pub struct Summary {
     pub session: Session,
     /// Wall-clock seconds used of the budget.
     pub used_s: f64,
+    /// Names of the hosts that passed trials ran on, in the order of the first on each, where the session names no nodes. Rates of several may not
+    /// compare.
+    pub hosts: Vec<String>,
     /// Finished trials, failures and repeats included.
     pub trials: usize,
     /// Different candidates that really ran.
@@ -154,6 +158,7 @@ impl Summary {
             schema_version: REPORT_SCHEMA,
             session: session.clone(),
             used_s: session.used_s(rows),
+            hosts: hosts(session, rows),
             trials: rows.len(),
             distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
             failures: failures(rows),
@@ -246,6 +251,17 @@ impl Summary {
         let last = self.verified_run().map(|row| row.trial);
         last.or_else(|| self.best.as_ref()?.trials.last().copied())
     }
+}
+
+/// The hosts of passed trials, each by its first name, with or without a domain; none of a session that names its nodes.
+fn hosts(session: &Session, rows: &[Row]) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| row.passed && session.hosts.is_empty()) {
+        if !hosts.iter().any(|host| short(host) == short(&row.host)) {
+            hosts.push(row.host.clone());
+        }
+    }
+    hosts
 }
 
 /// Failed trials by kind.

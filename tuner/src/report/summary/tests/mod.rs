@@ -43,6 +43,7 @@ pub(crate) fn session() -> Session {
         spares: Vec::new(),
         groups: None,
         lost: Vec::new(),
+        moved_from: Vec::new(),
         mpi_job: None,
         nodes: Vec::new(),
         until_gain: None,
