@@ -103,7 +103,7 @@ pub struct Row {
     /// Power limit that every accelerator was set to, in watts; null where the session leaves it alone.
     pub gpu_limit_w: Option<u32>,
 
-    /// GFLOP/s that was expected before the run.
+    /// GFLOP/s that was expected before the run; null where nothing was, and where the objective is GFLOPS/W.
     pub predicted_rate_gflops: Option<f64>,
     /// Standard deviation of the logarithm of that rate.
     pub predicted_sd: Option<f64>,

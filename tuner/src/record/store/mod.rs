@@ -19,7 +19,7 @@ use crate::record::parquet;
 use crate::record::session::Session;
 use crate::record::sha256;
 use crate::record::table::TableWriter;
-use crate::record::{Begun, Circumstances, Finished, Identity, PlannedTrial, Row, ShortRow, names_in_order};
+use crate::record::{Begun, Circumstances, Finished, Identity, Objective, PlannedTrial, Row, ShortRow, names_in_order};
 
 mod left_over;
 mod running;
@@ -217,7 +217,8 @@ impl Store {
             candidate: plan.candidate.clone(),
             extent: plan.extent,
             reference: plan.reference.as_ref().map(|reference| reference.candidate.clone()),
-            predicted: plan.predicted,
+            // By GFLOPS/W the search predicts what compares with other predictions alone: rates at the power of the first run.
+            predicted: plan.predicted.filter(|_| self.session.objective != Objective::GflopsPerWatt),
             expected_s: plan.expected_s,
             nodes: plan.nodes.clone(),
             seed: self.session.seed,

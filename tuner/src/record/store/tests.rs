@@ -5,7 +5,7 @@ use objectives::real::Extent;
 use space::HplParams;
 
 use super::*;
-use crate::record::Outcome;
+use crate::record::{Outcome, Prediction};
 use crate::record::arbitrary::{passed_run, row};
 use crate::record::folder::small_disk::SmallDisk;
 use crate::report::summary::tests::session;
@@ -63,6 +63,23 @@ fn what_is_kept_in_memory_is_what_the_journal_has() {
     let (again, _) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
     assert_eq!((again.rows(), again.last(), again.next_trial()), (store.rows(), store.last(), 4));
     assert_eq!(again.last_failure(), store.last_failure());
+}
+
+/// They are rates at the power of the first run, and stood in report and table as rates.
+#[test]
+fn by_gflops_per_watt_no_predicted_rate_is_recorded() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut store, runs) = store(parent.path());
+    let prediction = Prediction { rate_gflops: 21.0, sd: 0.1 };
+    for (objective, rate) in [(Objective::Gflops, Some(21.0)), (Objective::GflopsPerWatt, None)] {
+        store.update_session(|session| session.objective = objective).unwrap();
+        let plan = PlannedTrial { predicted: Some(prediction), ..planned(store.next_trial()) };
+        let trial = store.begin(&plan, &runs).unwrap();
+        let told = predicted(store.folder(), trial.identity().trial).map(|of| of.rate_gflops);
+        store.finish(trial, &Ok(Observation::Whole(passed_run(20.0))), Circumstances::default()).unwrap();
+        let recorded = store.last().and_then(|row| row.predicted_rate_gflops);
+        assert_eq!((told, recorded), (rate, rate));
+    }
 }
 
 #[test]
