@@ -7,7 +7,7 @@ use space::Candidate;
 use super::super::format::{digits, ratio_in_words, runs_in_words};
 use super::super::stats::{Ratio, paired_ratio};
 use super::over::is_over;
-use super::score::Score;
+use super::score::{Score, scores};
 use crate::record::lead::Lead;
 use crate::record::session::{ExpertChoice, Session};
 use crate::record::{Finished, Identity, Objective, Row};
@@ -152,37 +152,46 @@ pub(super) fn by_expert(
     ))
 }
 
-/// A candidate with a higher median of its own runs than the best.
+/// A candidate with a higher median of its unpaired runs up to the choice than the best.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Higher {
-    /// Its runs, at the N and extent of the search.
+    /// Its runs that are in no pair, at the N and extent of the search.
     pub score: Score,
-    /// Those of the best, where it has such runs.
-    pub best: Option<Score>,
+    /// Those of the best.
+    pub best: Score,
     /// Whether it is the baseline.
     pub is_baseline: bool,
-    /// Its trials that failed: a candidate that fails as often as it passes is not chosen where another one does not.
+    /// Its trials up to the choice that failed: a candidate that fails as often as it passes is not chosen where another one does not.
     pub failed: usize,
 }
 
 impl Higher {
-    /// The candidate with the highest median in `scores`, best first, where that is not the best itself; its failures are among `rows`.
-    pub(super) fn find(rows: &[Row], scores: &[Score], best: &Candidate, baseline: Option<&Candidate>) -> Option<Self> {
+    /// The candidate with the highest median, where that is not the best itself; `None` where the best has no such runs.
+    pub(super) fn find(
+        rows: &[Row],
+        best: &Candidate,
+        baseline: Option<&Candidate>,
+        session: &Session,
+    ) -> Option<Self> {
+        let (before, _) = rounds::at_choice(rows);
+        let is_paired = |row: &Row| row.reference_trial.is_some() || row.strategy == Identity::CONFIRM;
+        let unpaired = before.iter().filter(|row| !is_paired(row));
+        let scores = scores(unpaired, session.extent, session.objective);
         let first = scores.iter().find(|score| score.candidate.hpl.n == best.hpl.n)?;
-        let own = scores.iter().find(|score| score.candidate == *best);
-        if first.candidate == *best || own.is_some_and(|own| own.rate_gflops >= first.rate_gflops) {
+        let own = scores.iter().find(|score| score.candidate == *best)?;
+        if own.rate_gflops >= first.rate_gflops {
             return None;
         }
-        let failed = rows.iter().filter(|row| !row.passed && row.is_of(&first.candidate)).count();
+        let failed = before.iter().filter(|row| !row.passed && row.is_of(&first.candidate)).count();
         let is_baseline = Some(&first.candidate) == baseline;
-        Some(Self { score: first.clone(), best: own.cloned(), is_baseline, failed })
+        Some(Self { score: first.clone(), best: own.clone(), is_baseline, failed })
     }
 
     /// Why it is not the best, with the evidence. `by`: how the rates of pairs were found, where they are no measured ones.
     pub fn words(&self, by_baseline: &Comparison, by: &str) -> String {
         let who = if self.is_baseline { "the default" } else { "another candidate" };
         let figures = |score: &Score| format!("{}, {}", digits(score.rate_gflops), runs_in_words(score.runs));
-        let own = self.best.as_ref().map_or(String::new(), |own| format!("; the best {}", figures(own)));
+        let own = format!("; the best {}", figures(&self.best));
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
         let unpaired = format!("{who} has the higher median of unpaired runs ({}{failed}{own})", figures(&self.score));
         match by_baseline {

@@ -87,7 +87,7 @@ pub struct Summary {
     pub best_by_expert: Comparison,
     /// The watts of the best that are compared with a power limit, of its whole runs.
     pub limited_power_w: Option<f64>,
-    /// Who has a higher median of its own runs than the best.
+    /// Who has a higher median of its unpaired runs up to the choice than the best.
     pub higher: Option<Higher>,
     /// The choice that the final run verified, where the pairs after it have taken it back.
     pub taken_back: Option<TakenBack>,
@@ -167,7 +167,7 @@ impl Summary {
             best_by_baseline: claims::by_baseline(rows, found, usual, session),
             best_by_expert: claims::by_expert(rows, found, expert.as_ref(), session),
             limited_power_w: best.as_ref().and_then(power_w),
-            higher: found.and_then(|found| Higher::find(rows, &searched, found, usual)).filter(|_| objective.is_rate()),
+            higher: found.filter(|_| objective.is_rate()).and_then(|found| Higher::find(rows, found, usual, session)),
             taken_back: usual
                 .zip(taken_back)
                 .and_then(|(usual, why)| TakenBack::new(rows, usual, why, found, objective)),

@@ -72,8 +72,9 @@ pub(super) fn estimate(candidate: &Candidate, rows: &[Row]) -> Option<Estimate> 
 }
 
 /// The scores of all candidates that passed at this extent, the highest median of the objective first.
-pub(super) fn scores(rows: &[Row], extent: Extent, objective: Objective) -> Vec<Score> {
-    let groups = by_candidate(rows.iter().filter(|row| row.extent == extent && row.comparable_rate_gflops().is_some()));
+pub(super) fn scores<'a>(rows: impl IntoIterator<Item = &'a Row>, extent: Extent, objective: Objective) -> Vec<Score> {
+    let passed = |row: &&Row| row.extent == extent && row.comparable_rate_gflops().is_some();
+    let groups = by_candidate(rows.into_iter().filter(passed));
     let mut scores: Vec<Score> = groups.into_iter().filter_map(|(candidate, runs)| score(candidate, &runs)).collect();
     // Without a reading there is no efficiency: such candidates come last.
     let value = |score: &Score| match objective {

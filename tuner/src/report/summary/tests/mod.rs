@@ -10,6 +10,7 @@ use crate::record::arbitrary::{row, row_of, windows};
 use crate::record::lead::Lead;
 use crate::record::session::SESSION_SCHEMA;
 
+mod claims;
 mod power;
 
 pub(crate) fn session() -> Session {
@@ -239,26 +240,6 @@ fn where_only_windows_have_seen_the_default_what_was_verified_stays_and_says_so(
     assert_eq!(summary.shown_trial(), Some(23));
     let text = table::summary(&summary, None);
     assert!(text.contains("of the default in pairs by windows after it"), "{text}");
-}
-
-#[test]
-fn a_higher_median_of_another_candidate_is_explained() {
-    let (session, mut rows) = session_with_rounds(&[(10.0, 8.0, 11.0); 6]);
-    assert_eq!(Summary::new(&session, &rows).higher, None);
-    let other = Row { nb: 64, rate_gflops: Some(30.0), ..rows[1].clone() };
-    rows.extend([23, 24].map(|trial| Row { trial, strategy: "race".into(), ..other.clone() }));
-    let summary = Summary::new(&session, &rows);
-    assert_eq!(summary.higher.as_ref().map(|higher| (higher.score.candidate.hpl.nb, higher.score.runs)), Some((64, 2)));
-    let text = table::summary(&summary, None);
-    let said = "another candidate has the higher median of unpaired runs (30.00, 2 runs; the best 11.00, 8 runs); in pairs, run in \
-        turn, the best is 1.100 (1.100-1.100, 96.9 %, 6 pairs) of the default";
-    assert!(text.contains(said), "{text}");
-    let by_windows = Summary { session: Session { extent: Extent::Windows, ..session.clone() }, ..summary };
-    assert!(table::summary(&by_windows, None).contains("in pairs by windows, run in turn, the best is 1.100"));
-    let (passed, outcome) = (false, Outcome::Crashed);
-    rows.extend([25, 26].map(|trial| Row { trial, passed, outcome, rate_gflops: None, ..other.clone() }));
-    let text = table::summary(&Summary::new(&session, &rows), None);
-    assert!(text.contains("unpaired runs (30.00, 2 runs, 2 failed; the best"), "{text}");
 }
 
 #[test]
