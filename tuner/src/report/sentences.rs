@@ -48,17 +48,37 @@ pub(super) fn telling_columns(candidates: &[&Candidate]) -> Vec<(String, Vec<Str
         .collect()
 }
 
-/// Columns of the best candidates that say what they take: watts where some were read, and GFLOPS/W where that is made as large as possible.
+/// The heading of the rates of the best candidates.
+pub(super) fn rate_heading(summary: &Summary) -> &'static str {
+    match summary.session.extent {
+        Extent::Whole => "GFLOP/s",
+        Extent::Windows => "est. GFLOP/s",
+    }
+}
+
+/// Columns of the best candidates that say what they take: watts where all of them were read, and GFLOPS/W where that is made as large as
+/// possible. What windows predict is called so.
 pub(super) fn power_columns(summary: &Summary) -> Vec<(String, Vec<String>)> {
+    let Session { extent, objective, .. } = summary.session;
     let column = |name: &str, of: fn(&Score) -> Option<f64>| {
         let cell = |score: &Score| of(score).map_or("-".to_owned(), digits);
         (name.to_owned(), summary.top.iter().map(cell).collect::<Vec<_>>())
     };
-    let power_w: fn(&Score) -> Option<f64> = |score| score.limited_power_w.or(score.power_w);
-    let is_read = summary.top.iter().any(|score| power_w(score).is_some());
-    let is_per_watt = summary.session.objective == Objective::GflopsPerWatt;
-    let watts = is_read.then(|| column("watts", power_w));
-    watts.into_iter().chain(is_per_watt.then(|| column("GFLOPS/W", |score| score.run_gflops_per_w))).collect()
+    let (watts, efficiency) = match (extent, objective) {
+        (Extent::Windows, _) => ("predicted W", "predicted GFLOPS/W"),
+        (Extent::Whole, Objective::GflopsPerWatt) => ("core W", "GFLOPS/W of the run"),
+        (Extent::Whole, _) => ("watts", ""),
+    };
+    let power_w: fn(&Score) -> Option<f64> = match (extent, objective) {
+        (Extent::Windows, _) | (_, Objective::GflopsWithin { .. }) => |score| score.limited_power_w,
+        (Extent::Whole, _) => |score| score.power_w,
+    };
+    // Where the rate alone counts, windows go by what was read, be it a part: whole runs say whether it was.
+    let is_whole = !objective.is_rate() || summary.best.as_ref().is_some_and(|best| best.gflops_per_w.is_some());
+    let is_read = is_whole && summary.top.iter().any(|score| power_w(score).is_some());
+    let is_per_watt = objective == Objective::GflopsPerWatt;
+    let watts = is_read.then(|| column(watts, power_w));
+    watts.into_iter().chain(is_per_watt.then(|| column(efficiency, |score| score.run_gflops_per_w))).collect()
 }
 
 /// The runs behind a score, `median of 3 runs, 84.90 … 85.60`.
@@ -143,9 +163,10 @@ pub(crate) fn steadiness(summary: &Summary) -> Option<String> {
 }
 
 /// The watts of a score, `, 412 W, 2.06 GFLOPS/W`, and what was made as large as possible, where that is another one; nothing where no power was
-/// read.
+/// read, or that of a part alone.
 pub(super) fn watts(score: &Score, objective: Objective) -> String {
-    let watts = score.power_w.map(|watts| format!(", {} W", digits(watts)));
+    let phase = if objective == Objective::GflopsPerWatt { " in the core phase" } else { "" };
+    let watts = score.power_w.map(|watts| format!(", {} W{phase}", digits(watts)));
     let rate = match objective {
         Objective::GflopsPerWatt => {
             let of = match score.extent {
@@ -338,6 +359,29 @@ mod tests {
         assert!(page.contains(both) && summary.json().unwrap().contains("\"n2\""));
         let named = Session { hosts: vec!["n1".into(), "n2".into()], ..session() };
         assert!(Summary::new(&named, &[row(0)]).hosts.is_empty(), "they are its nodes");
+    }
+
+    /// Rates and powers of windows stood there as measured ones, and watts of the core phase beside GFLOPS/W of the whole run as if of one span.
+    #[test]
+    fn the_columns_of_the_best_say_what_they_are_of() {
+        let names = |extent: Extent, objective: Objective, rows: &[Row]| {
+            let summary = Summary::new(&Session { extent, objective, ..session() }, rows);
+            let names: Vec<String> = power_columns(&summary).into_iter().map(|(name, _)| name).collect();
+            format!("{}: {}", rate_heading(&summary), names.join(", "))
+        };
+        let whole = Row { power_w: Some(50.0), gflops_per_w: Some(0.4), run_power_w: Some(40.0), ..row(0) };
+        let sampled = Row { estimated_power_w: Some(40.0), ..windows(1, 64, 20.0) };
+        let of_whole = |objective: Objective| names(Extent::Whole, objective, std::slice::from_ref(&whole));
+        assert_eq!(of_whole(Objective::Gflops), "GFLOP/s: watts");
+        assert_eq!(of_whole(Objective::GflopsPerWatt), "GFLOP/s: core W, GFLOPS/W of the run");
+        let by_windows = |objective: Objective, rows: &[Row]| names(Extent::Windows, objective, rows);
+        let predicted = "est. GFLOP/s: predicted W, predicted GFLOPS/W";
+        assert_eq!(by_windows(Objective::GflopsPerWatt, std::slice::from_ref(&sampled)), predicted);
+        // By rate they may be the watts of a part, as those of a whole run without GFLOPS/W are.
+        let part = Row { gflops_per_w: None, ..whole.clone() };
+        assert_eq!(names(Extent::Whole, Objective::Gflops, std::slice::from_ref(&part)), "GFLOP/s: ");
+        assert_eq!(by_windows(Objective::Gflops, &[part, sampled.clone()]), "est. GFLOP/s: ");
+        assert_eq!(by_windows(Objective::Gflops, &[whole.clone(), sampled]), "est. GFLOP/s: predicted W");
     }
 
     #[test]

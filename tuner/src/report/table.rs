@@ -8,7 +8,8 @@ use super::folded::folded;
 use super::format::digits;
 use super::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, in_pairs, limit_of_n,
-    objective, pareto, phases, power, power_columns, several_hosts, spread, steadiness, telling_columns, watts,
+    objective, pareto, phases, power, power_columns, rate_heading, several_hosts, spread, steadiness, telling_columns,
+    watts,
     words_of,
 };
 use super::{Score, Summary};
@@ -142,7 +143,8 @@ fn wrapped(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
 /// The best candidates, one line each, with the columns in which they differ; what is too long for a cell is numbered, and below.
 fn top(summary: &Summary, width: Option<usize>) -> String {
     let named = |name: &str, cells| (name.to_owned(), cells);
-    let mut columns = vec![named("GFLOP/s", summary.top.iter().map(|s| digits(s.rate_gflops)).collect::<Vec<_>>())];
+    let rates: Vec<String> = summary.top.iter().map(|s| digits(s.rate_gflops)).collect();
+    let mut columns = vec![named(rate_heading(summary), rates)];
     columns.push(named("runs", summary.top.iter().map(|s| s.runs.to_string()).collect()));
     columns.push(named("min", summary.top.iter().map(|s| digits(s.range_gflops[0])).collect()));
     columns.push(named("max", summary.top.iter().map(|s| digits(s.range_gflops[1])).collect()));

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::tables::{table, words};
 use crate::record::Objective;
 use crate::report::format::digits;
-use crate::report::sentences::{NOT_VERIFIED, power_columns, telling_columns, words_of};
+use crate::report::sentences::{NOT_VERIFIED, power_columns, rate_heading, telling_columns, words_of};
 use crate::report::{Exports, Score, Summary};
 
 /// The parameters of the best, else of the leader of the search, and the files that repeat it.
@@ -40,7 +40,7 @@ pub(super) fn top(summary: &Summary) -> Markup {
     let telling = telling_columns(&summary.top.iter().map(|score| &score.candidate).collect::<Vec<_>>());
     let columns: Vec<(String, Vec<String>)> = power_columns(summary).into_iter().chain(telling).collect();
     let names = columns.iter().map(|(name, _)| name.as_str());
-    let header = ["GFLOP/s", "runs", "lowest", "highest", "residual"].into_iter().chain(names);
+    let header = [rate_heading(summary), "runs", "lowest", "highest", "residual"].into_iter().chain(names);
     let lines = summary.top.iter().enumerate().map(|(index, score)| {
         let cells = columns.iter().map(|(_, cells)| cells[index].clone());
         measured_cells(score).into_iter().chain(cells).collect()

@@ -41,7 +41,7 @@ pub struct Score {
     pub residual: Option<f64>,
     /// The rate predicted before the first of them.
     pub predicted_rate_gflops: Option<f64>,
-    /// Median of the mean powers of their core phases in watts; `None` where none was read.
+    /// Median of the mean powers of their core phases in watts, of the runs that have GFLOPS/W: of others a part alone was read.
     pub power_w: Option<f64>,
     /// Median of the powers that are compared with a limit, in watts; `None` where none was read.
     #[serde(skip)]
@@ -101,7 +101,7 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
         range_gflops: [fold(f64::min)?, fold(f64::max)?],
         residual: runs.iter().filter_map(|row| row.residual).reduce(f64::max),
         predicted_rate_gflops: runs.first().and_then(|row| row.predicted_rate_gflops),
-        power_w: median_of(runs, |row| row.power_w),
+        power_w: median_of(runs, |row| row.gflops_per_w.and(row.power_w)),
         limited_power_w: median_of(runs, limited_power_w),
         gflops_per_w: median_of(runs, |row| row.gflops_per_w),
         run_gflops_per_w: median_of(runs, |row| Objective::GflopsPerWatt.value(row)),

@@ -56,6 +56,16 @@ fn power_is_told_with_its_source() {
     assert!(!none.contains("Power") && !none.contains(" W"), "{none}");
 }
 
+/// One of two nodes was read: its watts stood beside the rate of both.
+#[test]
+fn watts_of_a_part_do_not_stand_beside_a_rate() {
+    let source = Some("powercap package-0, of 1 of 2 nodes, not of n2; not Green500 grade".into());
+    let part = Row { gflops_per_w: None, power_source: source, ..with_power(0, 64, 20.0, 100.0) };
+    let text = table::summary(&Summary::new(&session(), &[part]), None);
+    let told: Vec<&str> = text.lines().filter(|line| line.contains(" W") || line.contains("watts")).collect();
+    assert!(matches!(told[..], [power] if power.starts_with("Power ") && power.contains("100.0 W")), "{text}");
+}
+
 #[test]
 fn by_gflops_per_watt_the_most_efficient_is_best() {
     let rows = [with_power(0, 64, 20.0, 100.0), with_power(1, 96, 30.0, 200.0), run(2, 128, 40.0, None)];
@@ -67,7 +77,7 @@ fn by_gflops_per_watt_the_most_efficient_is_best() {
     assert_eq!(found.higher, None, "a higher rate is no reason");
     // The page is in the same order, and says by what.
     let page = html::ReportPage::new(&found, &rows).html();
-    for words in ["The 3 highest medians of GFLOPS/W", "<th>watts</th><th>GFLOPS/W</th>", ">0.2222<"] {
+    for words in ["The 3 highest medians of GFLOPS/W", "<th>core W</th><th>GFLOPS/W of the run</th>", ">0.2222<"] {
         assert!(page.contains(words), "{words}");
     }
 }
