@@ -145,6 +145,13 @@ pub(super) fn by_expert(
     if let Some(ratio) = paired_ratio(&rounds::in_turn(rows, best, expert, session.objective)) {
         return Comparison::Measured { ratio };
     }
+    // Pairs in one process are of the expert's and what was verified, which gave way to the default.
+    let ran_with = |other: &Candidate| !rounds::in_turn(rows, other, expert, Objective::Gflops).is_empty();
+    if rounds::verified(rows, best.hpl.n).is_some_and(|verified| ran_with(&verified)) && !ran_with(best) {
+        return Comparison::not_measured(
+            "it ran in turn with the candidate that was chosen before, not with the default",
+        );
+    }
     let failed = rows.iter().find(|row| row.strategy == Identity::EXPERT && !row.passed);
     Comparison::not_measured(&failed.map_or_else(
         || no_pairs(rows, [best, expert], session, "no time was left after the final run"),

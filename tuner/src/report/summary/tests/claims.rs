@@ -42,3 +42,29 @@ fn runs_of_pairs_and_those_after_the_choice_are_no_unpaired_ones() {
     assert_eq!(before(Row { reference_trial: Some(0), ..other(30.0) }), None, "a pair of the search");
     assert_eq!(higher(&[rows.clone(), vec![other(30.0)]].concat()), None, "after the choice");
 }
+
+/// The session was said not to have come to it.
+#[test]
+fn an_expert_in_turn_with_a_choice_that_was_taken_back_is_not_compared_with_the_default() {
+    let (session, mut rows) = session_with_rounds(&[]);
+    let pair = |trial: u64, nb: usize, reference_trial: u64, ratio: f64| Row {
+        trial,
+        nb,
+        reference_trial: Some(reference_trial),
+        reference_rate_gflops: Some(10.0),
+        log_ratio: Some(ratio.ln()),
+        ..rows[1].clone()
+    };
+    let round = |round: u64| {
+        let best = Row { strategy: Identity::CONFIRM.into(), ..pair(5 + 2 * round, 192, 0, 0.9) };
+        let expert = pair(6 + 2 * round, 240, 1, 0.8);
+        let expert = Row { strategy: Identity::EXPERT.into(), paired_with: Some(best.trial), ..expert };
+        [best, expert]
+    };
+    let rounds: Vec<Row> = (0..6).flat_map(round).collect();
+    rows.extend(rounds);
+    let summary = Summary::new(&session, &rows);
+    assert!(summary.default_is_back(), "{:?}", summary.taken_back);
+    let said = "not measured: it ran in turn with the candidate that was chosen before, not with the default";
+    assert_eq!(summary.best_by_expert.words(), said);
+}
