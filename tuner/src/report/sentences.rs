@@ -9,8 +9,7 @@ use space::Candidate;
 use super::format::{OURS_ALONE, digits, ratio_in_words, words};
 use super::importance::Importance;
 use super::summary::{
-    Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, ShownPower, Summary, by_kind, direction,
-    in_spite_of_pairs,
+    Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, Summary, by_kind, direction, in_spite_of_pairs,
 };
 use crate::record::session::Session;
 use crate::record::{Objective, Row};
@@ -182,17 +181,17 @@ pub(super) fn watts(score: &Score, objective: Objective) -> String {
 
 /// The power of the shown run, `trial 12: 412 W and 34100 J in the core phase (98 % read), …`; `None` where nothing was read.
 pub(crate) fn power(summary: &Summary) -> Option<String> {
-    let ShownPower { trial, power_w, energy_j, gflops_per_w, power_coverage, run_power_w, run_energy_j, source } =
-        summary.power.as_ref()?;
-    let parts = |watts: &Option<f64>, joules: &Option<f64>| {
-        watts.zip(*joules).map(|(watts, joules)| format!("{} W, {} J", digits(watts), digits(joules)))
+    let shown = summary.power.as_ref()?;
+    let parts = |watts: Option<f64>, joules: Option<f64>, of: &str, coverage: Option<f64>| {
+        let read = coverage.map_or(String::new(), |part| format!(" ({:.0} % of it read)", 100.0 * part));
+        watts.zip(joules).map(|(watts, joules)| format!("{} W, {} J{of}{read}", digits(watts), digits(joules)))
     };
-    let core = parts(power_w, energy_j).map_or("no reading of the core phase".to_owned(), |parts| {
-        let read = power_coverage.map_or(String::new(), |part| format!(" ({:.0} % of it read)", 100.0 * part));
-        format!("{parts} in the core phase{read}")
-    });
-    let rate = gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate))).unwrap_or_default();
-    let run = parts(run_power_w, run_energy_j).map(|parts| format!("; whole run {parts}")).unwrap_or_default();
+    let core = parts(shown.power_w, shown.energy_j, " in the core phase", shown.power_coverage);
+    let core = core.unwrap_or("no reading of the core phase".to_owned());
+    let rate = shown.gflops_per_w.map(|rate| format!(", {} GFLOPS/W", digits(rate))).unwrap_or_default();
+    let run = parts(shown.run_power_w, shown.run_energy_j, "", shown.run_power_coverage);
+    let run = run.map(|parts| format!("; whole run {parts}")).unwrap_or_default();
+    let (trial, source) = (shown.trial, &shown.source);
     let reading = if summary.session.is_simulated() { "" } else { "software reading: " };
     let reading = if source.starts_with("meter") { "" } else { reading };
     let windows = summary.energy_by_windows.as_ref().map(|by| {

@@ -52,6 +52,8 @@ pub struct ShownPower {
     pub run_power_w: Option<f64>,
     /// As [`Row::run_energy_j`].
     pub run_energy_j: Option<f64>,
+    /// As [`Row::run_power_coverage`].
+    pub run_power_coverage: Option<f64>,
     /// As [`Row::power_source`].
     pub source: String,
 }
@@ -67,6 +69,7 @@ impl ShownPower {
             power_coverage: row.power_coverage,
             run_power_w: row.run_power_w,
             run_energy_j: row.run_energy_j,
+            run_power_coverage: row.run_power_coverage,
             source: row.power_source.clone()?,
         })
     }

@@ -11,6 +11,7 @@ fn with_power(number: u64, nb: usize, rate: f64, watts: f64) -> Row {
         power_coverage: Some(0.95),
         run_power_w: Some(0.9 * watts),
         run_energy_j: Some(12.0 * watts),
+        run_power_coverage: Some(0.67),
         power_source: Some("powercap package-0; not Green500 grade".into()),
         ..run(number, nb, rate, None)
     }
@@ -48,7 +49,8 @@ fn power_is_told_with_its_source() {
     assert!(line("Best ").ends_with(", 100.0 W, 0.2000 GFLOPS/W"), "{text}");
     assert_eq!(
         line("Power").split_whitespace().collect::<Vec<_>>().join(" "),
-        "Power trial 0: 100.0 W, 1000 J in the core phase (95 % of it read), 0.2000 GFLOPS/W; whole run 90.00 W, 1200 J; \
+        "Power trial 0: 100.0 W, 1000 J in the core phase (95 % of it read), 0.2000 GFLOPS/W; whole run 90.00 W, 1200 J \
+         (67 % of it read); \
          software reading: powercap package-0; not Green500 grade"
     );
     assert!(html::ReportPage::new(&found, &[]).html().contains("not Green500 grade"));
