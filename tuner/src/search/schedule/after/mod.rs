@@ -332,9 +332,11 @@ impl<'a, R: Finished> RoundState<'a, R> {
         }
     }
 
-    /// The first trial of the round under way, and its last row; `None` when none is.
+    /// The first trial of the round under way, and its last row; `None` when none is. Runs one after the other are a round only where one
+    /// follows the other at once: what an earlier sitting has begun is left.
     fn begun(&self) -> Option<(u64, &R)> {
-        let last = self.after.last()?;
+        let is_of_sitting = self.view.rows.len() > self.view.setup.earlier_rows;
+        let last = self.after.last().filter(|_| self.by_pairs || is_of_sitting)?;
         match last.strategy() {
             Identity::CONFIRM if last.passed() && last.paired_with().is_none() => Some((last.trial(), last)),
             Identity::EXPERT => Some((last.paired_with()?, last)),

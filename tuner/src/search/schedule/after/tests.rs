@@ -147,6 +147,22 @@ fn rounds_are_default_expert_and_best_in_turn() {
     assert!(pairs(&rows, [&expert, &default]) >= 6 && rows.iter().all(|row| row.strategy != Identity::EXPERT));
 }
 
+/// Its rest, perhaps days later and at another speed of the machine, counted as run right after its first half.
+#[test]
+fn a_round_does_not_go_on_in_the_next_sitting() {
+    let [default, expert, best] = three();
+    let mut rows = begun(&best);
+    let half = Row { strategy: Identity::CONFIRM.into(), wall_s: rows[0].wall_s, ..row_of(2, &default) };
+    rows.push(half);
+    let next = |earlier_rows: usize| {
+        let look = |view: &View<'_>| View { setup: Setup { earlier_rows, ..view.setup }, ..*view }.after_final();
+        let plan = ask(&rows, Extent::Whole, 100.0, look).unwrap();
+        (plan.candidate, plan.paired_with)
+    };
+    assert_eq!(next(2), (expert, Some(2)));
+    assert_eq!(next(3), (default, None));
+}
+
 #[test]
 fn the_expert_takes_no_time_that_six_pairs_need() {
     let [default, expert, best] = three();
