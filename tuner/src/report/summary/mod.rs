@@ -49,6 +49,9 @@ pub const REPORT_SCHEMA: u32 = 1;
 /// Candidates in the list of the best.
 const TOP: usize = 5;
 
+/// Seconds that a trial takes at least for its share of stolen time to count: it is told in ticks of 10 ms, of which a shorter one has few.
+const STEAL_S: f64 = 1.0;
+
 /// What a session found. Numbers come from finished trials only; what was predicted says so in its name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
@@ -101,7 +104,7 @@ pub struct Summary {
     pub rounds_failed: bool,
     /// How far the machine drifted: later by earlier runs of the same candidate, no run in two pairs.
     pub drift: Option<Ratio>,
-    /// Largest share of a trial's processor time that the hypervisor gave to others.
+    /// Largest share of a trial's processor time that the hypervisor gave to others, of trials of 1 s or more.
     pub most_stolen: Option<f64>,
     /// Lowest and highest clock seen during trials, in Hz.
     pub clock_hz: Option<[f64; 2]>,
@@ -174,7 +177,7 @@ impl Summary {
             lead,
             final_run: final_run.cloned(),
             final_by_estimate: final_run.and_then(|last| FinalByEstimate::new(last, rows)),
-            most_stolen: here().filter_map(|row| row.steal_share).reduce(f64::max),
+            most_stolen: here().filter(|row| row.wall_s >= STEAL_S).filter_map(|row| row.steal_share).reduce(f64::max),
             clock_hz: range(here(), |row| row.clock_hz),
             gpu_clock_hz: range(here(), |row| row.gpu_clock_hz),
             gpu_temperature_c: rows.iter().filter_map(|row| row.gpu_temperature_c).reduce(f64::max),

@@ -283,6 +283,13 @@ fn where_the_machine_changed_its_speed_no_dimension_is_named() {
     }
 }
 
+/// One tick of a trial of 0.1 s is a tenth of it.
+#[test]
+fn time_that_was_stolen_of_short_trials_is_not_told() {
+    let most = |wall_s: f64| Summary::new(&session(), &[Row { wall_s, steal_share: Some(0.1), ..row(0) }]).most_stolen;
+    assert_eq!([0.9, 1.0].map(most), [None, Some(0.1)]);
+}
+
 #[test]
 fn phases_are_means_over_ranks() {
     let phase = |rank, fact_s| PhaseTime { rank, fact_s, ..PhaseTime::default() };
