@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::format::{OURS_ALONE, digits, ratio_in_words, words};
+use super::format::{OURS_ALONE, digits, ratio_in_words, runs_in_words, words};
 use super::importance::Importance;
 use super::summary::{
     Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, Summary, by_kind, direction, in_spite_of_pairs,
@@ -231,12 +231,13 @@ pub(crate) fn objective(summary: &Summary) -> Option<String> {
 
 /// The front of speed and efficiency, `8.02 GFLOP/s at 0.0454 GFLOPS/W (NB 384, 1×2×1t), …`; `None` where no power was read.
 pub(crate) fn pareto(summary: &Summary) -> Option<String> {
-    let point = |ParetoPoint { candidate, runs, rate_gflops, gflops_per_w }: &ParetoPoint| {
+    let point = |ParetoPoint { candidate, runs, runs_read, rate_gflops, gflops_per_w }: &ParetoPoint| {
         let (hpl, threads) = (&candidate.hpl, candidate.engine.threads);
-        let plural = if *runs == 1 { "" } else { "s" };
+        let all = runs_in_words(*runs);
+        let runs = if runs_read == runs { all } else { format!("{runs_read} of {all} read") };
         let settings = candidate.engine.settings.named().map(|(name, value)| format!(", {name} {value}"));
         let settings: String = settings.collect();
-        let shape = format!("NB {}, {}×{}×{threads}t{settings}, {runs} run{plural}", hpl.nb, hpl.p, hpl.q);
+        let shape = format!("NB {}, {}×{}×{threads}t{settings}, {runs}", hpl.nb, hpl.p, hpl.q);
         format!("{} GFLOP/s at {} GFLOPS/W ({shape})", digits(*rate_gflops), digits(*gflops_per_w))
     };
     let points: Vec<String> = summary.pareto.iter().map(point).collect();

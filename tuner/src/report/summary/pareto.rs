@@ -12,6 +12,8 @@ pub struct ParetoPoint {
     pub candidate: Candidate,
     /// Number of its passed runs.
     pub runs: usize,
+    /// Number of those whose GFLOPS/W are known.
+    pub runs_read: usize,
     /// Median of their rates in GFLOP/s.
     pub rate_gflops: f64,
     /// Median of their GFLOPS/W over the core phase.
@@ -22,10 +24,11 @@ pub struct ParetoPoint {
 /// other; the fastest first. Of equals the first.
 pub(super) fn front<'a>(scores: impl Iterator<Item = &'a Score>) -> Vec<ParetoPoint> {
     let point = |score: &Score| {
-        let Score { candidate, runs, rate_gflops, gflops_per_w, .. } = score;
+        let Score { candidate, runs, runs_read, rate_gflops, gflops_per_w, .. } = score;
         Some(ParetoPoint {
             candidate: candidate.clone(),
             runs: *runs,
+            runs_read: *runs_read,
             rate_gflops: *rate_gflops,
             gflops_per_w: (*gflops_per_w)?,
         })

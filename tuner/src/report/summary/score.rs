@@ -48,6 +48,9 @@ pub struct Score {
     pub limited_power_w: Option<f64>,
     /// Median of their GFLOP/s per watt of the core phase.
     pub gflops_per_w: Option<f64>,
+    /// Number of the runs that this is of.
+    #[serde(skip)]
+    pub runs_read: usize,
     /// Median of their GFLOP/s per watt of the whole run; of windows per watt that they predict for the core phase.
     pub run_gflops_per_w: Option<f64>,
     /// Their trial numbers.
@@ -104,6 +107,7 @@ fn score(candidate: Candidate, runs: &[&Row]) -> Option<Score> {
         power_w: median_of(runs, |row| row.gflops_per_w.and(row.power_w)),
         limited_power_w: median_of(runs, limited_power_w),
         gflops_per_w: median_of(runs, |row| row.gflops_per_w),
+        runs_read: runs.iter().filter(|row| row.gflops_per_w.is_some()).count(),
         run_gflops_per_w: median_of(runs, |row| Objective::GflopsPerWatt.value(row)),
         trials: runs.iter().map(|row| row.trial).collect(),
     })

@@ -40,6 +40,16 @@ fn the_front_is_who_is_not_beaten_in_both() {
     assert!(!text.contains("Objective") && Summary::new(&session(), &[run(0, 64, 20.0, None)]).pareto.is_empty());
 }
 
+/// The efficiency of one run stood beside the number of all three.
+#[test]
+fn an_efficiency_of_some_runs_says_of_how_many() {
+    let unread = |number: u64| run(number, 64, 20.0, None);
+    let found = Summary::new(&session(), &[with_power(0, 64, 20.0, 100.0), unread(1), unread(2)]);
+    assert_eq!((found.pareto[0].runs, found.pareto[0].runs_read), (3, 1));
+    let text = table::summary(&found, None);
+    assert!(text.contains("20.00 GFLOP/s at 0.2000 GFLOPS/W (NB 64, 1×2×1t, 1 of 3 runs read)"), "{text}");
+}
+
 #[test]
 fn power_is_told_with_its_source() {
     let found = Summary::new(&session(), &[with_power(0, 64, 20.0, 100.0)]);
