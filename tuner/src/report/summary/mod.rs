@@ -1,6 +1,6 @@
 //! What a session found, computed once from its record; every report prints this.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use objectives::launcher::short;
 use objectives::real::Extent;
@@ -39,7 +39,7 @@ pub use pareto::ParetoPoint;
 pub use phases::PhaseTotals;
 pub use power::{EnergyByWindows, ShownPower};
 pub use score::{Estimate, Score};
-use score::{by_candidate, estimate, scores};
+use score::{estimate, scores};
 pub use some_nodes::TrialsOnSomeNodes;
 pub(crate) use some_nodes::by_kind;
 
@@ -66,7 +66,7 @@ pub struct Summary {
     pub hosts: Vec<String>,
     /// Finished trials, failures and repeats included.
     pub trials: usize,
-    /// Different candidates that really ran.
+    /// Different candidates that really ran, each at one N or several.
     pub distinct_candidates: usize,
     /// Failed trials by kind.
     pub failures: BTreeMap<Outcome, usize>,
@@ -163,7 +163,7 @@ impl Summary {
             used_s: session.used_s(rows),
             hosts: hosts(session, rows),
             trials: rows.len(),
-            distinct_candidates: by_candidate(rows.iter().filter(|row| row.outcome.ran())).len(),
+            distinct_candidates: distinct(session, rows),
             failures: failures(rows),
             is_over: is_over(session, rows),
             rounds_failed: rounds::have_failed(rounds::at_choice(rows).1),
@@ -265,6 +265,12 @@ fn hosts(session: &Session, rows: &[Row]) -> Vec<String> {
         }
     }
     hosts
+}
+
+/// How many different candidates really ran: one whose final run has another N than the search is one.
+fn distinct(session: &Session, rows: &[Row]) -> usize {
+    let ran = rows.iter().filter(|row| row.outcome.ran());
+    ran.map(|row| at_target_n(&row.candidate(), session)).collect::<HashSet<Candidate>>().len()
 }
 
 /// Failed trials by kind.

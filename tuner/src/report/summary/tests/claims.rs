@@ -68,3 +68,11 @@ fn an_expert_in_turn_with_a_choice_that_was_taken_back_is_not_compared_with_the_
     let said = "not measured: it ran in turn with the candidate that was chosen before, not with the default";
     assert_eq!(summary.best_by_expert.words(), said);
 }
+
+/// The best counted twice where its final run had time for a smaller N, or was larger.
+#[test]
+fn a_final_run_of_another_n_is_no_other_candidate() {
+    let (session, rows) = session_with_rounds(&[(10.0, 8.0, 11.0)]);
+    assert!(rows.iter().any(|row| row.n != 1000));
+    assert_eq!(Summary::new(&session, &rows).distinct_candidates, 3, "default, expert and best");
+}
