@@ -24,7 +24,7 @@ use crate::record::sha256;
 use crate::report::closing::closing;
 use crate::report::folded::folded;
 use crate::report::summary::{PhaseTotals, TrialsOnSomeNodes};
-use crate::report::{Exports, Summary, html, table};
+use crate::report::{Exports, Summary, counted, html, table};
 use crate::search::progress::say;
 use crate::session::engine::Engine;
 
@@ -59,11 +59,16 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     let rows = session.split(contents.rows);
     if !rows.elsewhere.is_empty() {
-        let count = rows.elsewhere.len();
-        say(&format!("{count} trials on other nodes are in the record, and no part of this summary"));
+        say(&elsewhere(rows.elsewhere.len()));
     }
     publish(&folder, &session, &rows, &runs, &program, args.json, files)?;
     Ok(exit::DONE)
+}
+
+/// What is said of so many trials on other nodes than those of the session.
+fn elsewhere(count: usize) -> String {
+    let are = if count == 1 { "is" } else { "are" };
+    format!("{} on other nodes {are} in the record, and no part of this summary", counted(count, "trial"))
 }
 
 /// Whether a folder that cannot be locked may have others who write there; else what hinders the lock hinders the report, too.
@@ -196,6 +201,12 @@ mod tests {
     use super::*;
     use crate::record::arbitrary::{row, windows};
     use crate::report::summary::tests::session;
+
+    #[test]
+    fn one_trial_on_other_nodes_is_no_plural() {
+        assert!(elsewhere(1).starts_with("1 trial on other nodes is in the record"));
+        assert!(elsewhere(2).starts_with("2 trials on other nodes are in the record"));
+    }
 
     /// hpcc writes its results to a file; what it prints is something else.
     #[test]

@@ -9,8 +9,8 @@ use crate::record::folder::RunFolder;
 use crate::record::journal::{self, BadLine};
 use crate::record::session::{RowsByPlace, Session};
 use crate::record::{Identity, Outcome, Row};
-use crate::report::Summary;
 use crate::report::summary::TakenBack;
+use crate::report::{Summary, counted};
 
 /// One side as it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,8 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
     }
     let RowsByPlace { all: rows, elsewhere, .. } = session.split(contents.rows);
     if !elsewhere.is_empty() {
-        notes.push(format!("{} trials on other nodes are left out", elsewhere.len()));
+        let are = if elsewhere.len() == 1 { "is" } else { "are" };
+        notes.push(format!("{} on other nodes {are} left out", counted(elsewhere.len(), "trial")));
     }
     let chosen = rows.iter().position(|row| row.strategy == Identity::FINAL && row.passed);
     let found = Summary::new(&session, &rows);
@@ -190,6 +191,20 @@ mod tests {
         let rates: Vec<f64> = source.runs.iter().filter_map(Run::rate_gflops).collect();
         assert_eq!(rates, [20.0]);
         assert!(source.notes[0].starts_with("no run of the best has passed after the choice"), "{:?}", source.notes);
+    }
+
+    #[test]
+    fn trials_on_other_nodes_are_counted() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        session().save(&folder.session_toml()).unwrap();
+        let (mut journal, _) = Journal::open(&folder.journal()).unwrap();
+        journal.append(&row(0)).unwrap();
+        for (trial, said) in [(1, "1 trial on other nodes is left out"), (2, "2 trials on other nodes are left out")] {
+            journal.append(&Row { nodes: Some("n9".to_owned()), ..row(trial) }).unwrap();
+            let source = read(folder.root()).unwrap();
+            assert!(source.notes.iter().any(|note| note == said), "{:?}", source.notes);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use space::Candidate;
 
 use super::folded::folded;
-use super::format::digits;
+use super::format::{counted, digits};
 use super::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, in_pairs, limit_of_n,
     objective, pareto, phases, power, power_columns, rate_heading, several_hosts, spread, steadiness, telling_columns,
@@ -101,8 +101,9 @@ impl Lines {
 
     /// The trials, what they say of the machine, the time that they took, and what there is to note.
     fn trials(&mut self, summary: &Summary) {
-        let (trials, different, failed) = (summary.trials, summary.distinct_candidates, failures(summary));
-        self.line("Trials", [format!("{trials}, of {different} different candidates; failed: {failed}")]);
+        let different = counted(summary.distinct_candidates, "different candidate");
+        let (trials, failed) = (summary.trials, failures(summary));
+        self.line("Trials", [format!("{trials}, of {different}; failed: {failed}")]);
         self.line("Some nodes", summary.on_some_nodes.as_ref().map(|on_some| on_some.words()));
         self.line("Phases", phases(summary));
         self.line("Power", power(summary));

@@ -17,7 +17,7 @@ use crate::record::now::Now;
 use crate::record::session::{RanOn, Session};
 use crate::record::store::predicted;
 use crate::record::{Prediction, Row};
-use crate::report::Summary;
+use crate::report::{Summary, counted};
 use crate::session::engine::Engine;
 
 /// A summary of thousands of trials takes a second: the next one waits this many times as long as the last one took, so that a watcher
@@ -215,11 +215,10 @@ impl Reader {
         if self.journal.is_torn() && self.record.work == Work::Over {
             doubts.push("the last line of journal.jsonl is incomplete, dropped".to_owned());
         }
-        if self.record.on_some > 0 {
-            doubts.push(format!("{} trials on some of the nodes are no part of this", self.record.on_some));
-        }
-        if self.record.elsewhere > 0 {
-            doubts.push(format!("{} trials on other nodes are no part of this", self.record.elsewhere));
+        for (count, place) in [(self.record.on_some, "some of the nodes"), (self.record.elsewhere, "other nodes")] {
+            let are = if count == 1 { "is" } else { "are" };
+            let said = || format!("{} on {place} {are} no part of this", counted(count, "trial"));
+            doubts.extend((count > 0).then(said));
         }
         doubts
     }
@@ -339,7 +338,7 @@ mod tests {
         Session { hosts: hosts(["c", "d"]), ..session() }.save(&folder.session_toml()).unwrap();
         let mut reader = Reader::open(folder.root()).unwrap();
         assert_eq!((reader.record.rows.len(), reader.record.elsewhere), (2, 1));
-        assert!(reader.record.doubts.iter().any(|doubt| doubt.starts_with("1 trials on other nodes")));
+        assert!(reader.record.doubts.iter().any(|doubt| doubt.starts_with("1 trial on other nodes is ")));
         // Resumed on others.
         Session { hosts: hosts(["b", "a"]), ..session() }.save(&folder.session_toml()).unwrap();
         let record = reader.look();

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::tables::{table, words};
 use crate::record::Objective;
-use crate::report::format::digits;
+use crate::report::format::{counted, digits};
 use crate::report::sentences::{NOT_VERIFIED, power_columns, rate_heading, telling_columns, words_of};
 use crate::report::{Exports, Score, Summary};
 
@@ -51,7 +51,7 @@ pub(super) fn top(summary: &Summary) -> Markup {
         Objective::GflopsWithin { .. } => ", those within the power limit first",
     };
     html! {
-        h2 { "The " (summary.top.len()) " highest medians" (of) }
+        h2 { "The " (counted(summary.top.len(), "highest median")) (of) }
         (table(header, lines))
     }
 }

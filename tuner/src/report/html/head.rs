@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::record::session::Session;
-use crate::report::format::{digits, runs_in_words};
+use crate::report::format::{counted, digits, runs_in_words};
 use crate::report::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, in_pairs, limit_of_n, objective, pareto,
     place, power, several_hosts, spread, steadiness,
@@ -117,7 +117,8 @@ fn nodes(session: &Session) -> Option<HeadFact> {
 
 /// Trials, power, machine and time.
 fn around(summary: &Summary) -> Vec<HeadFact> {
-    let trials = format!("{} different candidates; failed: {}", summary.distinct_candidates, failures(summary));
+    let different = counted(summary.distinct_candidates, "different candidate");
+    let trials = format!("{different}; failed: {}", failures(summary));
     let mut facts = vec![("trials", summary.trials.to_string(), trials)];
     if let Some(said) = power(summary) {
         let watts = summary.power.as_ref().and_then(|power| power.power_w);

@@ -50,6 +50,14 @@ fn nothing_from_outside_becomes_markup_or_is_fetched() {
 }
 
 #[test]
+fn one_candidate_is_no_plural() {
+    let summary = Summary::new(&session(), &[row(0)]);
+    let page = without_scripts(&ReportPage::new(&summary, &[row(0)]).html());
+    assert!(page.contains("The 1 highest median<") && page.contains("1 different candidate; failed: none"));
+    assert!(table::summary(&summary, None).contains("1, of 1 different candidate; failed: none"));
+}
+
+#[test]
 fn a_page_without_a_passed_trial_says_so() {
     assert!(ReportPage::new(&Summary::new(&session(), &[]), &[]).html().contains("Nothing is verified"));
 }

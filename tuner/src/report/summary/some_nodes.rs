@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{Outcome, Row};
+use crate::report::counted;
 
 /// Nodes, or groups of them, that are named with their failures.
 const NAMED: usize = 4;
@@ -39,10 +40,10 @@ impl TrialsOnSomeNodes {
             named.iter().map(|(nodes, kinds)| format!("{} on {}", by_kind(kinds), ends(nodes))).collect();
         if !others.is_empty() {
             let count: usize = others.iter().map(|(_, kinds)| count(kinds)).sum();
-            failed.push(format!("{count} on {} others", others.len()));
+            failed.push(format!("{count} on {}", counted(others.len(), "other")));
         }
         let failed = if failed.is_empty() { "none".to_owned() } else { failed.join("; ") };
-        format!("{} trials on single nodes or groups of them; failed: {failed}", self.trials)
+        format!("{} on single nodes or groups of them; failed: {failed}", counted(self.trials, "trial"))
     }
 }
 
@@ -77,11 +78,14 @@ mod tests {
         let mut rows = vec![on(0, "n1", Outcome::Passed), on(1, "n2", Outcome::Passed)];
         let said = |rows: &[Row]| TrialsOnSomeNodes::new(rows).unwrap().words();
         assert_eq!(said(&rows), "2 trials on single nodes or groups of them; failed: none");
+        assert_eq!(said(&rows[..1]), "1 trial on single nodes or groups of them; failed: none");
         rows.extend([on(2, "n1 n2 n3", Outcome::Crashed), on(3, "n3", Outcome::Crashed)]);
         rows.extend([on(4, "n3", Outcome::TimedOut), on(5, "n3", Outcome::Crashed)]);
         let failed = "1 timed-out, 2 crashed on n3; 1 crashed on n1 … n3";
         assert_eq!(said(&rows), format!("6 trials on single nodes or groups of them; failed: {failed}"));
         rows.extend((6..10).map(|trial| on(trial, &format!("n{trial}"), Outcome::Killed)));
         assert!(said(&rows).ends_with("1 killed on n7; 2 on 2 others"), "{}", said(&rows));
+        rows.pop();
+        assert!(said(&rows).ends_with("1 killed on n7; 1 on 1 other"), "{}", said(&rows));
     }
 }
