@@ -161,7 +161,8 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some(why) = summary.importance_not_judged {
+    // The doctor looks at this machine, which has run nothing of a simulated session.
+    if let Some(why) = summary.importance_not_judged.filter(|_| !session.is_simulated()) {
         next.push(format!("{why} during the session; hpl-tune doctor tells what may be the cause"));
     } else if let Some(share) = summary.most_stolen.filter(|share| *share > STOLEN) {
         next.push(format!(
@@ -174,6 +175,8 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use objectives::launcher::MpiJob;
+
     use super::super::stats::paired_ratio;
     use super::super::summary::NodesApart;
     use super::super::summary::tests::session;
@@ -294,6 +297,16 @@ mod tests {
         };
         assert!(stopped(false).contains("hpl-tune --resume runs/x goes on"), "{}", stopped(false));
         assert!(stopped(true).contains("a longer --budget leaves time for a final run; --warm-start runs/x"));
+    }
+
+    #[test]
+    fn the_doctor_is_not_advised_where_this_machine_ran_nothing() {
+        let mut found = summary(&[(1.0, 1.0); 6]);
+        found.importance_not_judged = Some("the speed changed");
+        assert!(said(&found).contains("hpl-tune doctor"));
+        let job = MpiJob { simulated: Some("simulated.toml".into()), ..MpiJob::new("mpiexec", "xhpl".into()) };
+        found.session.mpi_job = Some(job);
+        assert!(!said(&found).contains("hpl-tune doctor"), "{}", said(&found));
     }
 
     /// No budget gives what failures have ended, and no resume a final run of the default that has passed by whole runs.
