@@ -9,8 +9,7 @@ use super::format::{counted, digits};
 use super::sentences::{
     NOT_VERIFIED, choice, estimated, failures, final_by_estimate, final_run, importances, in_pairs, limit_of_n,
     objective, pareto, phases, power, power_columns, rate_heading, several_hosts, spread, steadiness, telling_columns,
-    watts,
-    words_of,
+    watts, words_of,
 };
 use super::{Score, Summary};
 use crate::record::Objective;

@@ -5,9 +5,9 @@ use objectives::real::Extent;
 use space::HplParams;
 
 use super::*;
-use crate::record::{Outcome, Prediction};
 use crate::record::arbitrary::{passed_run, row};
 use crate::record::folder::small_disk::SmallDisk;
+use crate::record::{Outcome, Prediction};
 use crate::report::summary::tests::session;
 
 /// A new record, with who runs its trials.
