@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use objectives::real::Extent;
 
 use super::View;
-use super::limits::hopeless_s;
-use crate::record::{Finished, Identity, Outcome, PlannedTrial};
+use super::limits::{hopeless_s, was_slow};
+use crate::record::{Finished, Identity, PlannedTrial};
 use crate::search::budget::CLOSING_S;
 
 /// Seconds by which the final run may pass the deadline before it is ended: with a second to end it and the closing of
@@ -36,10 +36,10 @@ impl Due {
 pub const FAILURES_TO_GIVE_UP: usize = 8;
 
 /// Whether the latest trials after the `earlier` ones all failed: what failed before a session was resumed may be mended. An early end is no
-/// sign of that: a candidate can be slow.
+/// sign of that where another one has passed: a candidate can be slow.
 pub fn nothing_works<R: Finished>(rows: &[R], earlier: usize) -> bool {
-    let slow = |row: &R| matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten);
-    let failed = |row: &&R| !row.passed() && !slow(row);
+    let some_passed = rows.iter().any(Finished::passed);
+    let failed = |row: &&R| !row.passed() && !(some_passed && was_slow(*row));
     let rows = rows.iter().skip(earlier);
     rows.rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
 }
@@ -99,8 +99,8 @@ mod tests {
     use super::super::Setup;
     use super::super::tests::{look, predictor, session};
     use super::*;
-    use crate::record::Row;
     use crate::record::arbitrary::row_of;
+    use crate::record::{Outcome, Row};
     use crate::search::cost::model_s;
     use crate::search::history::{Trial, TrialResult};
     use crate::search::strategy::{Ctx, Proposal, Strategy};
@@ -310,5 +310,16 @@ mod tests {
         };
         assert_eq!(of(Outcome::Crashed), Identity::FINAL);
         assert_ne!(of(Outcome::TimedOut), Identity::FINAL);
+    }
+
+    /// Nothing shows that these are slow candidates.
+    #[test]
+    fn where_nothing_has_passed_runs_that_were_ended_at_their_limit_are_failures() {
+        let passed = session(|_| Some(20.0))[0].1.clone();
+        let ended = Row { passed: false, outcome: Outcome::TimedOut, rate_gflops: None, ..passed.clone() };
+        let mut rows = vec![ended; FAILURES_TO_GIVE_UP];
+        assert!(nothing_works(&rows, 0) && !nothing_works(&rows[1..], 0));
+        rows.insert(0, passed);
+        assert!(!nothing_works(&rows, 0));
     }
 }

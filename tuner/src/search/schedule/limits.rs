@@ -1,7 +1,7 @@
 //! How long a trial may take.
 
 use super::View;
-use crate::record::{Finished, PlannedTrial};
+use crate::record::{Finished, Outcome, PlannedTrial};
 
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
@@ -9,6 +9,9 @@ const SLOWEST: f64 = 2.5;
 /// A run may take this many times what is expected of it, and as many seconds more, while none like it has passed.
 const UNSEEN: f64 = 10.0;
 const UNSEEN_MORE_S: f64 = 30.0;
+
+/// Times that this limit doubles at most.
+const MOST_UNSEEN: usize = 10;
 
 impl<R: Finished> View<'_, R> {
     /// Seconds after which a trial is ended: at the latest when the final run has to start, and earlier when it is hopeless.
@@ -19,10 +22,51 @@ impl<R: Finished> View<'_, R> {
     }
 }
 
-/// Seconds after which a trial is not worth its end, by the quickest of its extent among `rows` and by what is expected of it.
+/// Seconds after which a trial is not worth its end, by the quickest of its extent among `rows` and by what is expected of it. While none of
+/// them has passed, each that was ended at its limit doubles it: what is expected may be far too little.
 pub(crate) fn hopeless_s<R: Finished>(rows: &[R], plan: &PlannedTrial) -> f64 {
-    let passed = rows.iter().filter(|row| row.passed() && row.extent() == plan.extent);
-    let quickest = passed.map(|row| row.wall_s()).reduce(f64::min);
-    let unseen_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
-    quickest.map_or(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
+    let alike = || rows.iter().filter(|row| row.extent() == plan.extent);
+    let quickest = alike().filter(|row| row.passed()).map(|row| row.wall_s()).reduce(f64::min);
+    let unseen_s = || {
+        let ended = alike().filter(|row| row.outcome() == Outcome::TimedOut).count();
+        (UNSEEN * plan.expected_s + UNSEEN_MORE_S) * doubled(ended.min(MOST_UNSEEN))
+    };
+    quickest.map_or_else(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
+}
+
+/// 1, doubled so many times.
+fn doubled(times: usize) -> f64 {
+    f64::from(1_u32 << times)
+}
+
+/// Whether a trial was ended as it took too long.
+pub(super) fn was_slow<R: Finished>(row: &R) -> bool {
+    matches!(row.outcome(), Outcome::TimedOut | Outcome::Beaten)
+}
+
+#[cfg(test)]
+mod tests {
+    use space::domain::default_candidate;
+
+    use super::super::tests::{look, spec};
+    use super::*;
+    use crate::record::Row;
+    use crate::record::arbitrary::row_of;
+
+    /// Rows of so many runs of the default that did not pass.
+    fn ended(count: usize, outcome: Outcome) -> Vec<Row> {
+        let usual = default_candidate(&spec());
+        let row = |trial: usize| Row { passed: false, outcome, rate_gflops: None, ..row_of(trial as u64, &usual) };
+        (0..count).map(row).collect()
+    }
+
+    /// On a machine whose speed is unknown the default was ended at the same limit until the budget was used.
+    #[test]
+    fn while_nothing_passes_each_run_that_was_ended_doubles_the_limit() {
+        let plan = look(&[], 1e5, |view| view.next()).unwrap();
+        let limit_s = |count: usize| hopeless_s(&ended(count, Outcome::TimedOut), &plan);
+        let first_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
+        assert_eq!([0, 1, 3, 10, 11].map(limit_s), [1.0, 2.0, 8.0, 1024.0, 1024.0].map(|times| times * first_s));
+        assert_eq!(hopeless_s(&ended(3, Outcome::Crashed), &plan), first_s);
+    }
 }
