@@ -77,9 +77,11 @@ impl<R: Finished> View<'_, R> {
     fn final_of(&self, mut plan: PlannedTrial, final_n: RangeInclusive<usize>) -> Option<Due> {
         let n = self.setup.domain.spec().n;
         plan.candidate.hpl.n = n;
-        // A larger N may have had too little memory, or what else grows with it.
+        // A larger N may have had too little memory, or what else grows with it; where none has ended, it takes longer still.
         let larger_failed = self.rows.iter().any(|row| row.strategy() == Identity::FINAL && row.candidate().hpl.n > n);
-        let largest = if larger_failed { n.clamp(*final_n.start(), *final_n.end()) } else { *final_n.end() };
+        let none_ended = !self.rows.is_empty() && self.rows.iter().all(|row| !row.passed());
+        let largest =
+            if larger_failed || none_ended { n.clamp(*final_n.start(), *final_n.end()) } else { *final_n.end() };
         plan.candidate.hpl.n = self.final_order(&plan.candidate, *final_n.start()..=largest, self.left_s)?;
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
         // One that hangs leaves time for another.
@@ -214,6 +216,22 @@ mod tests {
         let second = PlannedTrial { trial: Some(99), ..due(&[512, 0], &[]).unwrap() };
         let on_resume = due_after(&[512, 0], &[], Some(std::slice::from_ref(&second))).unwrap();
         assert_eq!((on_resume.trial, on_resume.candidate), (second.trial, second.candidate));
+    }
+
+    /// They were taken for broken, and the session ended with most of its time.
+    #[test]
+    fn after_runs_that_were_all_ended_at_their_limits_a_final_run_is_tried() {
+        let usual = session(|_| Some(20.0))[0].1.clone();
+        let due = |outcome: Outcome| {
+            let failed = |trial| Row { trial, passed: false, outcome, rate_gflops: None, ..usual.clone() };
+            look(&[0, 1].map(failed), 0.0, |view| {
+                let n = view.setup.domain.spec().n;
+                let left_s = 1.5 * view.cost.at_most(view.setup.baseline, Extent::Whole) + CLOSING_S;
+                View { left_s, ..*view }.due(n..=2 * n).map(|due| (due.plan.strategy, due.plan.candidate.hpl.n == n))
+            })
+        };
+        assert_eq!(due(Outcome::TimedOut), Some((Identity::FINAL.to_owned(), true)));
+        assert_eq!(due(Outcome::Crashed), None);
     }
 
     /// What failed before a session was resumed may be mended: the default is tried again, and then the search goes on.

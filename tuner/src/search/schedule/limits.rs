@@ -15,10 +15,15 @@ const MOST_UNSEEN: usize = 10;
 
 impl<R: Finished> View<'_, R> {
     /// Seconds after which a trial is ended: at the latest when the final run has to start, and earlier when it is hopeless.
-    /// While nothing has passed it may take half of the time left: another one deserves a try.
+    /// While nothing has passed it may take half of the time left, as another one deserves a try, but what it hardly exceeds in any case.
     pub fn limit_s(&self, plan: &PlannedTrial) -> f64 {
-        let share = if self.rows.iter().any(|row| row.passed()) { 1.0 } else { 0.5 };
-        (share * self.left_s).min(hopeless_s(self.rows, plan)).max(1.0)
+        let most_s = if self.rows.iter().any(|row| row.passed()) {
+            self.left_s
+        } else {
+            let hardly_s = self.cost.at_most(&plan.candidate, plan.extent);
+            (0.5 * self.left_s).max(hardly_s).min(self.left_s)
+        };
+        most_s.min(hopeless_s(self.rows, plan)).max(1.0)
     }
 }
 
@@ -46,6 +51,7 @@ pub(super) fn was_slow<R: Finished>(row: &R) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use objectives::real::Extent;
     use space::domain::default_candidate;
 
     use super::super::tests::{look, spec};
@@ -68,5 +74,20 @@ mod tests {
         let first_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
         assert_eq!([0, 1, 3, 10, 11].map(limit_s), [1.0, 2.0, 8.0, 1024.0, 1024.0].map(|times| times * first_s));
         assert_eq!(hopeless_s(&ended(3, Outcome::Crashed), &plan), first_s);
+    }
+
+    /// Where it was expected to take more than half of the time left, it was ended before its end, and nothing was run to an end.
+    #[test]
+    fn the_first_run_may_take_what_is_expected_of_it() {
+        let limit_s = |part: f64| {
+            look(&[], 0.0, |view| {
+                let hardly_s = view.cost.at_most(view.setup.baseline, Extent::Whole);
+                let view = View { left_s: part * hardly_s, ..*view };
+                view.limit_s(&view.next().unwrap()) / hardly_s
+            })
+        };
+        for (part, expected) in [(0.9, 0.9), (1.5, 1.0), (4.0, 2.0)] {
+            assert!((limit_s(part) - expected).abs() < 1e-9, "{part}: {}", limit_s(part));
+        }
     }
 }

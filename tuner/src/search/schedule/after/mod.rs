@@ -9,7 +9,7 @@ use objectives::real::Extent;
 use space::Candidate;
 
 use super::{FINAL_SHARE, Setup, View};
-use crate::record::{Finished, Identity, PlannedTrial};
+use crate::record::{Finished, Identity, Outcome, PlannedTrial};
 use crate::search::cost::CostEstimate;
 use crate::search::model_prior;
 use crate::search::rounds::{self, PAIRS_TO_JUDGE, TakesBack};
@@ -28,7 +28,8 @@ const SPARE: usize = 24;
 
 impl<R: Finished> View<'_, R> {
     /// The final run: of the best by posterior mean. `None` when it has been run, or nothing has passed. A failed final run is tried once
-    /// more, then that of the second best, and again after a resume, which begins with the one that was interrupted. Where the budget has room for one run alone, it is the best by the model. Where the baseline is
+    /// more, then that of the second best, and again after a resume, which begins with the one that was interrupted. Where the budget has room for one run alone, or all were ended at
+    /// their limits, it is the best by the model. Where the baseline is
     /// the best after all, only windows have seen it, and no further round fits or is of use, it gets a final run, too.
     pub fn final_plan(&self) -> Option<PlannedTrial> {
         let is_final = |row: &&R| row.strategy() == Identity::FINAL;
@@ -68,7 +69,9 @@ impl<R: Finished> View<'_, R> {
         }
         // The choice stands: its own failure would make another one the best.
         let chosen = self.rows.iter().find(is_final).map(at_n).or_else(|| self.chosen());
-        let unseen = || self.rows.is_empty().then(|| model_prior::fastest(self.setup.domain, self.prior));
+        // What was ended at its limit may be slow, and has more time now.
+        let is_unseen = self.rows.iter().all(|row| row.outcome() == Outcome::TimedOut);
+        let unseen = || is_unseen.then(|| model_prior::fastest(self.setup.domain, self.prior));
         let why = if failed().next().is_some() { "the verified final run once more" } else { "the verified final run" };
         Some(self.whole(chosen.or_else(unseen)?, why))
     }
