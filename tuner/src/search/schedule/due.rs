@@ -84,12 +84,9 @@ impl<R: Finished> View<'_, R> {
             if larger_failed || none_ended { n.clamp(*final_n.start(), *final_n.end()) } else { *final_n.end() };
         plan.candidate.hpl.n = self.final_order(&plan.candidate, *final_n.start()..=largest, self.left_s)?;
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
-        // One that hangs leaves time for another.
+        // One that hangs leaves time for another, where two fit.
         let twice = 2.0 * self.cost.at_most(&plan.candidate, Extent::Whole) <= self.left_s && self.comes_and_goes();
-        let limit_s = match self.final_runs() {
-            1 if !twice => self.left_s + CLOSING_S + GRACE_S,
-            runs => self.left_s / f64::from(runs.max(2)),
-        };
+        let limit_s = if twice { self.left_s / 2.0 } else { self.left_s + CLOSING_S + GRACE_S };
         Some(Due { plan, limit_s })
     }
 }
@@ -200,6 +197,28 @@ mod tests {
             })
         };
         assert_eq!((n_of(true), n_of(false)), ((1, true, true), (2, true, false)));
+    }
+
+    /// Time for a second one was kept, and there was none.
+    #[test]
+    fn where_a_candidate_comes_and_goes_and_one_final_run_fits_it_is_made_and_has_all_of_the_time() {
+        let done = session(|_| Some(20.0));
+        let mut rows: Vec<Row> = done[..done.len() - 1].iter().map(|(_, row)| row.clone()).collect();
+        let failed = Row { passed: false, outcome: Outcome::Crashed, rate_gflops: None, ..rows[1].clone() };
+        rows.push(Row { trial: rows.len() as u64, ..failed });
+        let part = |runs: f64, n_is_chosen: bool| {
+            look(&rows, 0.0, |view| {
+                let n = view.setup.domain.spec().n;
+                let plan = view.final_plan().unwrap();
+                let left_s = runs * view.cost.at_most(&plan.candidate, Extent::Whole);
+                let setup = Setup { n_is_chosen, ..view.setup };
+                let due = View { setup, left_s, ..*view }.final_of(plan, n..=n).unwrap();
+                assert_eq!((view.final_runs(), due.plan.candidate.hpl.n), (2, n));
+                due.limit_s / left_s
+            })
+        };
+        assert!(part(1.3, false) > 1.0 && part(1.3, true) > 1.0);
+        assert!((part(2.1, false) - 0.5).abs() < 1e-9 && (part(2.1, true) - 0.5).abs() < 1e-9);
     }
 
     /// Memory, a node or a program may have been mended between the two sittings.

@@ -81,8 +81,8 @@ impl<R: Finished> View<'_, R> {
     }
 
     /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks or that of the search,
-    /// whose run hardly exceeds its share, and the smallest where it is expected to fit. The rounds after it are kept time for, but not
-    /// where that leaves none for the run.
+    /// whose run hardly exceeds its share, and the smallest where it is expected to fit. The rounds after it and a second final run are kept
+    /// time for, but not where that leaves none for the run.
     pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
         let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
         let fitting = |share_s: f64| {
@@ -95,13 +95,14 @@ impl<R: Finished> View<'_, R> {
             larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))
         };
         let runs = f64::from(self.final_runs());
-        // The N that the user has chosen is worth more than rounds.
+        // The N that the user has chosen is worth more than rounds and a second run.
         let chosen = Some(candidate.hpl.n).filter(|n| self.setup.n_is_chosen && orders.contains(n));
         let at_most = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole);
-        if let Some(n) = chosen.filter(|n| at_most(n) <= left_s / runs) {
+        if let Some(n) = chosen.filter(|n| at_most(n) <= left_s) {
             return Some(n);
         }
-        fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs))
+        let one_of_several = fitting((left_s - self.rounds_reserve_s()) / runs).or_else(|| fitting(left_s / runs));
+        one_of_several.or_else(|| fitting(left_s))
     }
 
     fn whole(&self, candidate: Candidate, why: &str) -> PlannedTrial {
