@@ -1,5 +1,7 @@
 //! How long a trial may take.
 
+use objectives::real::Extent;
+
 use super::View;
 use crate::record::{Finished, Outcome, PlannedTrial};
 
@@ -28,15 +30,22 @@ impl<R: Finished> View<'_, R> {
 }
 
 /// Seconds after which a trial is not worth its end, by the quickest of its extent among `rows` and by what is expected of it. While none of
-/// them has passed, each that was ended at its limit doubles it: what is expected may be far too little.
+/// them has passed, each that was ended at its limit doubles it: what is expected may be far too little, but not of a whole run whose
+/// windows have passed.
 pub(crate) fn hopeless_s<R: Finished>(rows: &[R], plan: &PlannedTrial) -> f64 {
     let alike = || rows.iter().filter(|row| row.extent() == plan.extent);
     let quickest = alike().filter(|row| row.passed()).map(|row| row.wall_s()).reduce(f64::min);
-    let unseen_s = || {
-        let ended = alike().filter(|row| row.outcome() == Outcome::TimedOut).count();
-        (UNSEEN * plan.expected_s + UNSEEN_MORE_S) * doubled(ended.min(MOST_UNSEEN))
-    };
-    quickest.map_or_else(unseen_s, |s| SLOWEST * s + 1.0).max(SLOWEST * plan.expected_s)
+    let has_windows =
+        || plan.extent == Extent::Whole && rows.iter().any(|row| row.passed() && row.is_of(&plan.candidate));
+    let expected_s = SLOWEST * plan.expected_s;
+    match quickest {
+        Some(s) => expected_s.max(SLOWEST * s + 1.0),
+        None if has_windows() => expected_s + 1.0,
+        None => {
+            let ended = alike().filter(|row| row.outcome() == Outcome::TimedOut).count();
+            (UNSEEN * plan.expected_s + UNSEEN_MORE_S) * doubled(ended.min(MOST_UNSEEN))
+        }
+    }
 }
 
 /// 1, doubled so many times.
@@ -51,7 +60,6 @@ pub(super) fn was_slow<R: Finished>(row: &R) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use objectives::real::Extent;
     use space::domain::default_candidate;
 
     use super::super::tests::{look, spec};
@@ -74,6 +82,16 @@ mod tests {
         let first_s = UNSEEN * plan.expected_s + UNSEEN_MORE_S;
         assert_eq!([0, 1, 3, 10, 11].map(limit_s), [1.0, 2.0, 8.0, 1024.0, 1024.0].map(|times| times * first_s));
         assert_eq!(hopeless_s(&ended(3, Outcome::Crashed), &plan), first_s);
+    }
+
+    /// Ten times what its windows say may be the time of the rounds.
+    #[test]
+    fn the_first_whole_run_of_a_candidate_whose_windows_passed_has_no_more_time_than_later_ones() {
+        let plan = PlannedTrial { expected_s: 100.0, ..look(&[], 1e5, |view| view.next()).unwrap() };
+        let seen = row_of(0, &plan.candidate);
+        let windows = Row { extent: Extent::Windows, rate_gflops: None, estimated_rate_gflops: Some(20.0), ..seen };
+        let other = Row { nb: 192, ..windows.clone() };
+        assert_eq!([windows, other].map(|row| hopeless_s(&[row], &plan)), [251.0, 1030.0]);
     }
 
     /// Where it was expected to take more than half of the time left, it was ended before its end, and nothing was run to an end.
