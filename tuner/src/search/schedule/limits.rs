@@ -4,6 +4,7 @@ use objectives::real::Extent;
 
 use super::View;
 use crate::record::{Finished, Outcome, PlannedTrial};
+use crate::search::history::NO_CHANCE;
 
 /// A run slower than this many times the best is not worth its end: the limit of a trial.
 const SLOWEST: f64 = 2.5;
@@ -12,8 +13,9 @@ const SLOWEST: f64 = 2.5;
 const UNSEEN: f64 = 10.0;
 const UNSEEN_MORE_S: f64 = 30.0;
 
-/// Times that this limit doubles at most.
+/// Times that this limit doubles at most, and that of later runs where many were ended in a row.
 const MOST_UNSEEN: usize = 10;
+const MOST_IN_A_ROW: usize = 5;
 
 impl<R: Finished> View<'_, R> {
     /// Seconds after which a trial is ended: at the latest when the final run has to start, and earlier when it is hopeless.
@@ -31,7 +33,8 @@ impl<R: Finished> View<'_, R> {
 
 /// Seconds after which a trial is not worth its end, by the quickest of its extent among `rows` and by what is expected of it. While none of
 /// them has passed, each that was ended at its limit doubles it: what is expected may be far too little, but not of a whole run whose
-/// windows have passed.
+/// windows have passed. Each time that the latest three more have all been ended as too slow it doubles, too: perhaps it is the machine that
+/// is slower.
 pub(crate) fn hopeless_s<R: Finished>(rows: &[R], plan: &PlannedTrial) -> f64 {
     let alike = || rows.iter().filter(|row| row.extent() == plan.extent);
     let quickest = alike().filter(|row| row.passed()).map(|row| row.wall_s()).reduce(f64::min);
@@ -39,7 +42,10 @@ pub(crate) fn hopeless_s<R: Finished>(rows: &[R], plan: &PlannedTrial) -> f64 {
         || plan.extent == Extent::Whole && rows.iter().any(|row| row.passed() && row.is_of(&plan.candidate));
     let expected_s = SLOWEST * plan.expected_s;
     match quickest {
-        Some(s) => expected_s.max(SLOWEST * s + 1.0),
+        Some(s) => {
+            let in_a_row = alike().rev().take_while(|row| was_slow(*row)).count();
+            expected_s.max(SLOWEST * s + 1.0) * doubled((in_a_row / NO_CHANCE).min(MOST_IN_A_ROW))
+        }
         None if has_windows() => expected_s + 1.0,
         None => {
             let ended = alike().filter(|row| row.outcome() == Outcome::TimedOut).count();
@@ -92,6 +98,20 @@ mod tests {
         let windows = Row { extent: Extent::Windows, rate_gflops: None, estimated_rate_gflops: Some(20.0), ..seen };
         let other = Row { nb: 192, ..windows.clone() };
         assert_eq!([windows, other].map(|row| hopeless_s(&[row], &plan)), [251.0, 1030.0]);
+    }
+
+    /// A machine that had become slower than the limit allows ended all that followed.
+    #[test]
+    fn runs_that_are_ended_one_after_the_other_double_the_limit_until_one_passes() {
+        let plan = PlannedTrial { expected_s: 0.1, ..look(&[], 1e5, |view| view.next()).unwrap() };
+        let passed = row_of(0, &plan.candidate);
+        let times = |rows: &[Row]| hopeless_s(rows, &plan) / (SLOWEST * passed.wall_s + 1.0);
+        let after = |count: usize| [vec![passed.clone()], ended(count, Outcome::TimedOut)].concat();
+        assert_eq!([0, 2, 3, 5, 6, 15, 40].map(|count| times(&after(count))), [1.0, 1.0, 2.0, 2.0, 4.0, 32.0, 32.0]);
+        let beaten = [after(1), ended(2, Outcome::Beaten)].concat();
+        let crashed = [after(2), ended(1, Outcome::Crashed), ended(1, Outcome::TimedOut)].concat();
+        let ended_before = [after(6), vec![passed.clone()]].concat();
+        assert_eq!([beaten, crashed, ended_before].map(|rows| times(&rows)), [2.0, 1.0, 1.0]);
     }
 
     /// Where it was expected to take more than half of the time left, it was ended before its end, and nothing was run to an end.
