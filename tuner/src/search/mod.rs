@@ -3,7 +3,7 @@
 //! [`drive`] is the loop. It asks [`schedule`] what is due, a pure function of the record and the [`budget`]: the baseline,
 //! what a [`strategy`] proposes, the final run, and the [`rounds`] after it. A strategy sees the trials as a [`history`] and
 //! the predictions of the session's [`model`] as a prior ([`model_prior`]). [`nodes`] is the search on
-//! groups of nodes before that. [`cost`] says how long a trial will take. [`progress`]
+//! groups of nodes before that. [`cost`] says how long a trial will take, `near` which point is nearest to a run. [`progress`]
 //! prints for the user, [`interrupt`] listens for signals.
 
 pub mod budget;
@@ -15,6 +15,7 @@ pub mod history;
 pub mod interrupt;
 pub mod model;
 pub mod model_prior;
+pub(crate) mod near;
 pub mod nodes;
 pub mod progress;
 pub mod rounds;

@@ -94,14 +94,16 @@ impl<R: Finished> View<'_, R> {
 #[cfg(test)]
 mod tests {
     use space::dims::Point;
+    use space::domain::{HplDomain, Limits, default_candidate};
 
     use super::super::Setup;
-    use super::super::tests::{look, predictor, session};
+    use super::super::tests::{look, predictor, session, spec};
     use super::*;
     use crate::record::arbitrary::row_of;
-    use crate::record::{Outcome, Row};
+    use crate::record::{Objective, Outcome, Row};
     use crate::search::cost::model_s;
-    use crate::search::history::{Trial, TrialResult};
+    use crate::search::history::{History, Trial, TrialResult};
+    use crate::search::model_prior;
     use crate::search::strategy::{Ctx, Proposal, Strategy};
 
     /// What is due after the rows of a search, final runs that failed at these N and `more`.
@@ -317,6 +319,21 @@ mod tests {
             View { setup: Setup { strategy: &strategy, ..view.setup }, left_s, ..*view }.next()
         });
         assert_eq!(next.map(|plan| plan.candidate), Some(quick));
+    }
+
+    /// There was none.
+    #[test]
+    fn where_the_usual_one_is_left_out_the_design_is_about_the_nearest_one() {
+        let limits = Limits::parse("[nb]\nvalues = [192, 240, 256]\n").unwrap();
+        let (predictor, domain) = (predictor(), HplDomain::within(&spec(), &limits).unwrap());
+        let prior = model_prior::table(&domain, &predictor, Extent::Whole);
+        let usual = Row { strategy: Identity::BASELINE.to_owned(), ..row_of(0, &default_candidate(&spec())) };
+        let history = History::from_rows(std::slice::from_ref(&usual), &domain, Objective::Gflops);
+        let next = look(std::slice::from_ref(&usual), 50.0, |view| {
+            let setup = Setup { domain: &domain, designed: true, ..view.setup };
+            View { setup, prior: &prior, history: &history, ..*view }.next().unwrap()
+        });
+        assert_eq!((next.strategy.as_str(), next.candidate.hpl.nb), (Identity::DESIGN, 192));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::record::{Finished, Identity, Objective, PlannedTrial, Reference, Row,
 use crate::search::budget::CLOSING_S;
 use crate::search::cost::CostEstimate;
 use crate::search::history::{History, NO_CHANCE, Trial, TrialResult};
+use crate::search::near::nearest;
 use crate::search::rounds;
 use crate::search::strategy::left::{self, Next};
 use crate::search::strategy::{Ctx, PairTrials, PointPairs, Prior, Proposal, Strategy, bayes, design, lead};
@@ -302,7 +303,8 @@ impl<R: Finished> View<'_, R> {
 
     /// The next run of the design, where there is one.
     fn design(&self) -> Option<PlannedTrial> {
-        let usual = self.setup.domain.point(self.setup.baseline).filter(|_| self.setup.designed)?;
+        // Where the space leaves it out, about what is nearest to it.
+        let usual = self.setup.designed.then(|| nearest(self.setup.domain, self.setup.baseline))??;
         let point = design::next(&self.ctx(), &usual)?;
         let why = "the usual HPL.dat with one parameter changed";
         Some(self.plan(self.setup.domain.candidate(&point), Identity::DESIGN, why))

@@ -1,4 +1,4 @@
-//! The first runs of a session, where no model is asked: the usual HPL.dat with one thing changed.
+//! The first runs of a session, where no model is asked: the usual HPL.dat, or what is nearest to it in the space, with one thing changed.
 //!
 //! NB over its range, then the other numbers of ranks, DEPTH and the other grids, then NB over its range with each number of
 //! ranks: what sources call important, in the order in which anybody would sweep it. A model that was made for another
@@ -60,7 +60,9 @@ fn points(space: &dyn Space, usual: &Point) -> Vec<Point> {
     };
     let others: Vec<Point> = all(ranks).filter_map(|(_, level)| of_ranks(space, usual, ranks?, grid, level)).collect();
     let single = all(depth).chain(all(grid)).filter_map(|(dim, level)| with(space, usual, dim, level));
-    let mut points = sweep(usual);
+    // It has run, unless it is only the nearest to what has.
+    let mut points = vec![usual.clone()];
+    points.extend(sweep(usual));
     points.extend(others.iter().cloned());
     points.extend(single);
     points.extend(others.iter().flat_map(sweep));
