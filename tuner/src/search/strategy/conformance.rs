@@ -8,7 +8,7 @@ use space::listed::Listed;
 use space::{KernelChoice, Share, Unequal};
 
 use super::prior::{Flat, PriorTable};
-use super::testing::{categorical, noise, ordered, session};
+use super::testing::{Dear, categorical, noise, ordered, session};
 use super::{Ctx, NAMES, Prior, Strategy, by_name};
 use crate::search::history::{History, Trial, TrialResult};
 
@@ -141,6 +141,26 @@ fn a_repeat_that_fails_is_the_last() {
         let history = session(strategy.as_ref(), &space, &PRIOR, 9, &run, |_, _| false, 200);
         let times = |point: &Point| history.trials.iter().filter(|trial| trial.point == *point).count();
         assert!(space.points().iter().all(|point| times(point) <= 2), "{}", strategy.name());
+    }
+}
+
+/// A neighbour that took longer than the time left was proposed, and ended the search.
+#[test]
+fn neighbours_that_do_not_fit_the_time_left_are_left_out() {
+    let space = Listed::product(vec![ordered("nb", &[5.0, 6.0, 7.0]), categorical("bcast", &["a", "b"])], |_| true);
+    let trial = |number: u64, point: Point| {
+        let outcome = TrialResult::Rate(20.0 + f64::from(point.0[0]));
+        Trial { number, point, outcome, wall_s: 1.0, pair: None }
+    };
+    for name in ["local", "nelder-mead"] {
+        let strategy = by_name(name).unwrap();
+        let mut history = History { trials: vec![trial(0, Point(vec![1, 0]))], ..History::default() };
+        for number in 1..4 {
+            let ctx = Ctx { prior: &Dear, budget_left_s: 50.0, ..ctx(&space, &history, 3) };
+            let proposal = strategy.ask(&ctx).unwrap();
+            assert!(Dear.cost_s(&proposal.point) <= 50.0, "{name}: {proposal:?}");
+            history.trials.push(trial(number, proposal.point));
+        }
     }
 }
 

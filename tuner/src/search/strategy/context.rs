@@ -128,6 +128,11 @@ pub(super) fn untried<'a>(ctx: &Ctx<'a>) -> Vec<&'a Point> {
     if fitting.is_empty() { untried().map(|(point, _)| point).collect() } else { fitting }
 }
 
+/// Whether a run of `point` fits the time left, by the model.
+pub(super) fn fits(ctx: &Ctx<'_>, point: &Point) -> bool {
+    ctx.prior.cost_s(point) <= ctx.budget_left_s
+}
+
 /// The point that the prior expects most of; equals are drawn.
 pub(super) fn most_expected<'a>(ctx: &Ctx<'_>, points: Vec<&'a Point>) -> Option<&'a Point> {
     let mut rng = rng(ctx);

@@ -1,6 +1,6 @@
 //! Climbing from neighbour to neighbour.
 //!
-//! All neighbours of a centre are run, then the best of them becomes the centre if it is better. At a local optimum the
+//! All neighbours of a centre that fit the time left are run, then the best of them becomes the centre if it is better. At a local optimum the
 //! search starts again from a random untried point. The climb is replayed from the record at every call, so that
 //! it needs no state.
 
@@ -10,8 +10,7 @@ use rand::RngExt;
 use space::dims::Point;
 use space::draw::neighbours;
 
-use super::context::rng;
-use super::context::{most_expected, untried};
+use super::context::{fits, most_expected, rng, untried};
 use super::surrogate::log_rate;
 use super::{Ctx, Proposal, Strategy};
 use crate::search::history::History;
@@ -40,11 +39,13 @@ impl Strategy for LocalSearch {
             let mut centre = trial.point.clone();
             while covered.insert(centre.clone()) {
                 let around = neighbours(ctx.space, &centre);
-                let fresh: Vec<&Point> = around.iter().filter(|point| !values.contains_key(*point)).collect();
-                if let Some(point) = most_expected(ctx, fresh) {
+                let (known, fresh): (Vec<&Point>, Vec<&Point>) =
+                    around.iter().partition(|point| values.contains_key(*point));
+                let fitting = fresh.into_iter().filter(|point| fits(ctx, point)).collect();
+                if let Some(point) = most_expected(ctx, fitting) {
                     return Some(propose(point, "neighbour of the current best"));
                 }
-                let best = around.iter().max_by(|a, b| values[*a].total_cmp(&values[*b])).cloned();
+                let best = known.into_iter().max_by(|a, b| values[*a].total_cmp(&values[*b])).cloned();
                 covered.extend(around);
                 match best {
                     Some(best) if values[&best] > values[&centre] => {

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use argmin::core::{CostFunction, Executor};
 use space::dims::{DimKind, Point, Space};
 
-use super::context::{most_expected, untried};
+use super::context::{fits, most_expected, untried};
 use super::gp::kernel::unit_positions;
 use super::local::{LocalSearch, values};
 use super::surrogate::Surrogate;
@@ -40,7 +40,7 @@ impl Strategy for NelderMead {
         let seen = RefCell::new(Vec::new());
         cube.search(f64::EPSILON, |point| {
             let mean = surrogate.prediction(point).rate_gflops.ln();
-            if !values.contains_key(point) {
+            if !values.contains_key(point) && fits(ctx, point) {
                 seen.borrow_mut().push((mean, point.clone()));
             }
             Some(-mean)
@@ -53,7 +53,12 @@ impl Strategy for NelderMead {
         }
         // A point that did not pass is worse than all that did, but finite: the simplex computes with it.
         let worst = values.values().copied().filter(|value| value.is_finite()).fold(0.0, f64::min);
-        let next = cube.search(noise, |point| values.get(point).map(|value| -value.max(worst - 1.0)));
+        // So is one that does not fit the time left.
+        let known = |point: &Point| {
+            let no_time = || (!fits(ctx, point)).then_some(f64::NEG_INFINITY);
+            values.get(point).copied().or_else(no_time)
+        };
+        let next = cube.search(noise, |point| known(point).map(|value| -value.max(worst - 1.0)));
         match next {
             Some(point) => Some(propose(point, "simplex on the runs")),
             None => LocalSearch.ask(ctx),

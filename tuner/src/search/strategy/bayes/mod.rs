@@ -15,7 +15,7 @@ use rand::RngExt;
 use space::dims::Point;
 
 use super::acquisition::log_improvement;
-use super::context::rng;
+use super::context::{fits, rng};
 use super::feasible::Feasibility;
 use super::surrogate::{Contrast, Surrogate, first_runs, log_rate};
 use super::{Ctx, Proposal, Strategy};
@@ -96,11 +96,6 @@ impl Strategy for Bayes {
             predicted: Some(surrogate.prediction(points[best])),
         })
     }
-}
-
-/// Whether a run of `point` fits the time left, by the model.
-fn fits(ctx: &Ctx<'_>, point: &Point) -> bool {
-    ctx.prior.cost_s(point) <= ctx.budget_left_s
 }
 
 /// What to run again where the machine's speed seems to have changed, `since` that trial: the best of the points that were run before the change
