@@ -203,9 +203,12 @@ impl ForeignDomain {
     }
 
     fn is_valid(&self, hpl: &HplParams, levels: &[u16]) -> bool {
-        let &HplParams { n, p, q, nb, depth, .. } = hpl;
-        let shape = RunShape { n, p, q, nb, depth, device_factors: self.device_factors(levels) };
-        hpl.nbmin <= hpl.nb && self.workspace.bytes(shape) <= self.spec.memory_bytes
+        hpl.nbmin <= hpl.nb && self.fits(hpl, self.device_factors(levels))
+    }
+
+    /// Whether the memory holds a run; `device_factors`: blocks of threads of the device factor panels.
+    fn fits(&self, &HplParams { n, p, q, nb, depth, .. }: &HplParams, device_factors: bool) -> bool {
+        self.workspace.bytes(RunShape { n, p, q, nb, depth, device_factors }) <= self.spec.memory_bytes
     }
 
     /// Whether blocks of threads of the device factor panels at these levels.
@@ -340,5 +343,15 @@ impl Candidates for ForeignDomain {
             self.levels((candidate.hpl, *threads), None, |_, own| level(&own.labels, extra.get(&own.name)?))?;
         let same = self.at(&levels)?.engine == candidate.engine;
         (same && self.canonical_levels(&levels).is_some()).then_some(Point(levels))
+    }
+
+    fn has_memory_for(&self, candidate: &Candidate) -> bool {
+        let extra = &candidate.engine.extra;
+        let own_level = |own: &Extra| level(&own.labels, extra.get(&own.name)?);
+        let factors = |axis: &ForeignDim| match axis {
+            ForeignDim::Extra(own) => own_level(own).is_some_and(|level| own.device_factors(level)),
+            _ => false,
+        };
+        self.fits(&candidate.hpl, self.axes.iter().any(factors))
     }
 }

@@ -190,7 +190,12 @@ impl HplDomain {
     }
 
     fn is_valid(&self, hpl: &HplParams) -> bool {
-        hpl.nbmin <= hpl.nb && self.spec.needed_bytes(hpl) <= self.spec.memory_bytes
+        hpl.nbmin <= hpl.nb && self.fits(hpl)
+    }
+
+    /// Whether the memory holds a run.
+    fn fits(&self, hpl: &HplParams) -> bool {
+        self.spec.needed_bytes(hpl) <= self.spec.memory_bytes
     }
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
@@ -229,6 +234,10 @@ impl Candidates for HplDomain {
 
     fn point(&self, candidate: &Candidate) -> Option<Point> {
         self.point(candidate)
+    }
+
+    fn has_memory_for(&self, candidate: &Candidate) -> bool {
+        self.fits(&candidate.hpl)
     }
 }
 

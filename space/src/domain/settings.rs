@@ -134,6 +134,10 @@ impl Candidates for SettingsDomain {
         Some(point)
     }
 
+    fn has_memory_for(&self, candidate: &Candidate) -> bool {
+        self.inner.has_memory_for(candidate)
+    }
+
     fn balanced(&self, point: &Point) -> Point {
         let (inner, own) = point.0.split_at(self.inner.dims().len());
         let inner = self.inner.balanced(&Point(inner.to_vec()));

@@ -173,6 +173,11 @@ pub trait Candidates: Space {
     /// The point of a candidate, `None` where the space does not have it.
     fn point(&self, candidate: &Candidate) -> Option<Point>;
 
+    /// Whether a run of `candidate`, at any N, fits the memory; `true` where the space knows of none.
+    fn has_memory_for(&self, _candidate: &Candidate) -> bool {
+        true
+    }
+
     /// The point of the same run with weights as the speeds were measured; `point` itself where weights are not searched.
     fn balanced(&self, point: &Point) -> Point {
         point.clone()

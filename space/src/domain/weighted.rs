@@ -141,7 +141,9 @@ impl WeightedDomain {
                 domain.weights.insert(key, weights);
             }
             let all = domain.weights[&key].iter().enumerate();
-            let own = all.filter(|&(at, own)| own.stands_for == at && domain.fits(&candidate, own)).map(|(at, _)| at);
+            let own = all
+                .filter(|&(at, own)| own.stands_for == at && domain.fits(&candidate, &own.weights))
+                .map(|(at, _)| at);
             points.extend(own.map(|at| domain.joined(point, at)));
             if points.len() > TOO_MANY_POINTS {
                 return Err(DomainError::TooMany { most: TOO_MANY_POINTS });
@@ -152,14 +154,14 @@ impl WeightedDomain {
     }
 
     /// Whether the rank with most of the matrix has memory for it; ranks of one node share theirs.
-    fn fits(&self, candidate: &Candidate, combination: &Combination) -> bool {
+    fn fits(&self, candidate: &Candidate, weights: &Weights) -> bool {
         let spec = self.inner.spec();
         // The largest is 1.
         let most = |shares: &[Share]| match shares.iter().map(|share| share.get()).sum::<f64>() {
             sum if sum > 0.0 => shares.len() as f64 / sum,
             _ => 1.0,
         };
-        let more = most(&combination.weights.rows) * most(&combination.weights.columns);
+        let more = most(&weights.rows) * most(&weights.columns);
         spec.unequal.node_cores.is_none() || spec.needed_bytes(&candidate.hpl) as f64 * more <= spec.memory_bytes as f64
     }
 
@@ -240,7 +242,7 @@ impl WeightedDomain {
         let candidate = self.inner.candidate(inner);
         let all = self.weights.get(&key(&candidate))?;
         let at = all[combination].stands_for;
-        self.fits(&candidate, &all[at]).then(|| self.joined(inner, at))
+        self.fits(&candidate, &all[at].weights).then(|| self.joined(inner, at))
     }
 
     fn joined(&self, inner: &Point, combination: usize) -> Point {
@@ -334,6 +336,10 @@ impl Candidates for WeightedDomain {
         let all = self.weights.get(&key(&self.inner.candidate(&inner)))?;
         let same = all.iter().position(|combination| combination.weights == weights)?;
         self.standing_for(&inner, same)
+    }
+
+    fn has_memory_for(&self, candidate: &Candidate) -> bool {
+        self.inner.has_memory_for(candidate) && self.fits(candidate, &candidate.engine.weights)
     }
 
     /// Of weights that do not fit the memory as measured, `point` itself.

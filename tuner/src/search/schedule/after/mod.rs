@@ -81,15 +81,18 @@ impl<R: Finished> View<'_, R> {
     }
 
     /// The order of the final run of `candidate`, if one fits in `left_s`: the largest of `orders`, in whole blocks or that of the search,
-    /// whose run hardly exceeds its share, and the smallest where it is expected to fit. The rounds after it and a second final run are kept
+    /// whose run fits the memory and hardly exceeds its share, and the smallest where it is expected to fit. The rounds after it and a second final run are kept
     /// time for, but not where that leaves none for the run.
     pub fn final_order(&self, candidate: &Candidate, orders: RangeInclusive<usize>, left_s: f64) -> Option<usize> {
         let (smallest, largest, nb) = (*orders.start(), *orders.end(), candidate.hpl.nb);
         let fitting = |share_s: f64| {
             let whole_blocks: Vec<usize> = (smallest / nb + 1..=largest / nb).map(|blocks| blocks * nb).collect();
-            let fits = |n: &usize| self.cost.at_most(&candidate.at_n(*n), Extent::Whole) <= share_s;
+            let fits = |n: &usize| {
+                let candidate = candidate.at_n(*n);
+                self.setup.domain.has_memory_for(&candidate) && self.cost.at_most(&candidate, Extent::Whole) <= share_s
+            };
             let searched = Some(candidate.hpl.n).filter(|n| orders.contains(n) && fits(n));
-            // A larger one takes longer.
+            // A larger one takes longer, and more memory.
             let in_time = &whole_blocks[..whole_blocks.partition_point(fits)];
             let larger = in_time.last().copied().max(searched);
             larger.or_else(|| (self.cost.of(&candidate.at_n(smallest), Extent::Whole) <= share_s).then_some(smallest))

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use objectives::real::{Grids, PairRule};
-use space::HplParams;
 use space::dims::Point;
 use space::domain::{DomainSpec, HplDomain, default_candidate};
+use space::{Candidates, HplParams};
 
 use super::super::Setup;
 use super::super::tests::{TOTAL_S, predictor, session_by, spec};
@@ -325,6 +325,26 @@ fn the_final_run_is_made_though_no_time_is_left_for_the_rounds() {
         searched == Some(N) && !N.is_multiple_of(best.hpl.nb),
         "the order of the search, above the largest in whole blocks"
     );
+}
+
+/// The largest N is that of the usual grid at DEPTH 1: another candidate may need more.
+#[test]
+fn the_final_run_has_an_order_that_fits_the_memory_of_its_candidate() {
+    let [.., mut best] = three();
+    best.hpl.depth = 2;
+    let chosen = |memory_bytes: u64| {
+        let domain = HplDomain::new(&DomainSpec { n: N, memory_bytes, ..spec() }).unwrap();
+        let order = ask(&begun(&best)[..1], Extent::Whole, 0.0, |view| {
+            let setup = Setup { domain: &domain, ..view.setup };
+            View { setup, ..*view }.final_order(&best, 500..=2 * N, 1e6)
+        });
+        let fits = |n: usize| domain.has_memory_for(&best.at_n(n));
+        let order = order.unwrap();
+        (order, fits(order), fits(order + best.hpl.nb))
+    };
+    assert_eq!(chosen(8 << 30), (31 * 192, true, true), "the largest in whole blocks");
+    // The matrix alone would fit at 4257.
+    assert_eq!(chosen(145_000_000), (17 * 192, true, false));
 }
 
 /// A session of cheap runs leaves the time of six pairs after its final run.
