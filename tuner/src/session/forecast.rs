@@ -11,6 +11,8 @@ pub struct Forecast {
     pub spent_s: f64,
     /// What is kept for the final run and the closing of the record.
     pub reserve_s: f64,
+    /// What is kept for whole runs of the two best that windows find.
+    pub promotions_s: f64,
     /// What is kept for the rounds after the final run.
     pub rounds_s: f64,
     /// What one trial of the search is expected to take.
@@ -20,7 +22,7 @@ pub struct Forecast {
 impl Forecast {
     /// When the search ends, in seconds from the start of the session.
     fn search_ends_s(&self) -> f64 {
-        self.total_s - self.reserve_s - self.rounds_s
+        self.total_s - self.reserve_s - self.promotions_s - self.rounds_s
     }
 
     /// About how many trials the search still has.
@@ -38,6 +40,9 @@ impl Forecast {
             }
         };
         let mut plan = format!("plan: {search}{:.1} s kept for the final run and the report", self.reserve_s);
+        if self.promotions_s > 0.0 {
+            plan += &format!("; {:.1} s for whole runs of the two best before it", self.promotions_s);
+        }
         if self.rounds_s > 0.0 {
             plan += &format!("; {:.1} s for pairs of default and best after it", self.rounds_s);
         }
@@ -50,7 +55,7 @@ mod tests {
     use super::*;
 
     const TWO_MINUTES: Forecast =
-        Forecast { total_s: 120.0, spent_s: 14.0, reserve_s: 6.0, rounds_s: 24.0, trial_s: 4.8 };
+        Forecast { total_s: 120.0, spent_s: 14.0, reserve_s: 6.0, promotions_s: 0.0, rounds_s: 24.0, trial_s: 4.8 };
 
     #[test]
     fn the_search_has_all_that_what_follows_does_not_need() {
@@ -61,6 +66,17 @@ mod tests {
         );
         let night = Forecast { total_s: 7200.0, ..TWO_MINUTES };
         assert!(night.trials() > 1480, "{}", night.trials());
+    }
+
+    /// Their time was promised to the search.
+    #[test]
+    fn the_search_has_no_time_of_the_whole_runs_of_leaders() {
+        let windows = Forecast { promotions_s: 9.6, ..TWO_MINUTES };
+        assert_eq!(
+            windows.sentence(),
+            "plan: search until 1 min 20 s (about 14 trials of 4.8 s each); 6.0 s kept for the final run and the report; \
+             9.6 s for whole runs of the two best before it; 24.0 s for pairs of default and best after it"
+        );
     }
 
     #[test]

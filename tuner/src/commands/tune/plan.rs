@@ -10,7 +10,7 @@ use crate::search::cost::CostEstimate;
 use crate::search::model::SessionModel;
 use crate::search::model_prior;
 use crate::search::progress::Progress;
-use crate::search::schedule::{Setup, kept_for_final_s, rounds_s};
+use crate::search::schedule::{Setup, kept_for_final_s, promotions_s, rounds_s};
 use crate::search::strategy::informed::ComparableRuns;
 use crate::session::forecast::Forecast;
 use crate::session::prepare;
@@ -81,6 +81,7 @@ pub(super) fn say_plan(
         total_s: budget.total_s(),
         spent_s: budget.spent_s(),
         reserve_s: kept_s + CLOSING_S,
+        promotions_s: promotions_s(whole_s, extent, budget.total_s()),
         rounds_s: rounds_s(&cost, (baseline, expert), (extent, setup.pairs_with_usual()), budget.total_s()),
         trial_s: cost.of(baseline, session.extent),
     };

@@ -51,6 +51,13 @@ pub fn kept_for_final_s([expected_s, most_s]: [f64; 2], total_s: f64, n_is_chose
     most_s.min(total_s * if has_chosen { CHOSEN_SHARE } else { FINAL_SHARE })
 }
 
+/// Seconds to keep for whole runs of the leaders that windows have found, where one hardly exceeds `whole_s`: none where that is too large a
+/// share of the budget, or all trials are whole runs.
+pub fn promotions_s(whole_s: f64, extent: Extent, total_s: f64) -> f64 {
+    let all_s = PROMOTED as f64 * whole_s;
+    if extent == Extent::Windows && all_s <= FINAL_SHARE * total_s { all_s } else { 0.0 }
+}
+
 /// What a session searches, and how; settled before its first trial.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
@@ -181,12 +188,7 @@ impl<R: Finished> View<'_, R> {
     /// Seconds kept for the whole runs of leaders that windows have found.
     fn promotions_reserve_s(&self) -> f64 {
         let whole_s = self.cost.at_most(self.setup.baseline, Extent::Whole);
-        if self.setup.extent == Extent::Windows && self.promotes(whole_s) { PROMOTED as f64 * whole_s } else { 0.0 }
-    }
-
-    /// Whether leaders get whole runs of `whole_s` seconds.
-    fn promotes(&self, whole_s: f64) -> bool {
-        PROMOTED as f64 * whole_s <= FINAL_SHARE * self.total_s
+        promotions_s(whole_s, self.setup.extent, self.total_s)
     }
 
     /// The gain of better points that the runs so far predict.
@@ -368,7 +370,8 @@ impl<R: Finished> View<'_, R> {
         plan.expected_s = self.cost.of(&plan.candidate, Extent::Whole);
         plan.repeat_of = self.first_trial_of(&plan.candidate);
         plan.predicted = Some(predicted);
-        (self.promotes(whole_s) && self.fits(whole_s)).then_some(plan)
+        let is_kept = promotions_s(whole_s, self.setup.extent, self.total_s) > 0.0;
+        (is_kept && self.fits(whole_s)).then_some(plan)
     }
 
     fn first_trial_of(&self, candidate: &Candidate) -> Option<u64> {
