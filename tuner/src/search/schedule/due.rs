@@ -39,9 +39,9 @@ pub const FAILURES_TO_GIVE_UP: usize = 8;
 /// sign of that where another one has passed: a candidate can be slow.
 pub fn nothing_works<R: Finished>(rows: &[R], earlier: usize) -> bool {
     let some_passed = rows.iter().any(Finished::passed);
-    let failed = |row: &&R| !row.passed() && !(some_passed && was_slow(*row));
+    let is_no_sign = |row: &R| row.passed() || (some_passed && was_slow(row));
     let rows = rows.iter().skip(earlier);
-    rows.rev().take_while(failed).count() >= FAILURES_TO_GIVE_UP
+    rows.rev().take_while(|row| !is_no_sign(row)).count() >= FAILURES_TO_GIVE_UP
 }
 
 impl<R: Finished> View<'_, R> {
