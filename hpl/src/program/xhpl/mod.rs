@@ -2,13 +2,13 @@
 
 mod dat_text;
 mod engine;
+mod output;
 mod pair;
 mod printed;
 mod records;
 mod result_file;
 mod sample;
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,7 @@ use space::{Candidate, HplParams, KernelChoice};
 
 use self::dat_text::{MAX_DAT, dat_text};
 use self::engine::{EngineArgs, EngineError};
+use self::output::Out;
 use self::pair::{PairArgs, PairError};
 use self::printed::{report, skipped};
 use self::records::{RecordArgs, Records, Watching, WriteError};
@@ -87,6 +88,13 @@ struct Args {
     records: RecordArgs,
 }
 
+impl Args {
+    /// Whether files are to be written, too.
+    fn asks_for_files(&self) -> bool {
+        self.result.is_some() || self.records.asks_for_files()
+    }
+}
+
 /// Errors of the program.
 #[derive(Debug, thiserror::Error)]
 enum XhplError {
@@ -123,13 +131,10 @@ enum XhplError {
 }
 
 impl XhplError {
-    fn exit_code(&self) -> u8 {
+    /// The exit code; `asks_for_files`: whether files are to be written, too. These are not, where nobody reads the output any more.
+    fn exit_code(&self, asks_for_files: bool) -> u8 {
         match self {
-            Self::Unwritten { source, .. } | Self::Result(ResultUnwritten { source, .. })
-                if source.kind() == ErrorKind::BrokenPipe =>
-            {
-                0
-            }
+            Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe && !asks_for_files => 0,
             Self::Unwritten { .. } | Self::Result(_) | Self::Record(WriteError::Unwritten { .. }) => 5,
             Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
             _ => 2,
@@ -169,7 +174,7 @@ fn as_rank_0(ranks: &Ranks) -> u8 {
         }
     };
     let Err(failure) = xhpl(&args, ranks) else { return 0 };
-    let code = failure.exit_code();
+    let code = failure.exit_code(args.asks_for_files());
     if code != 0 {
         note(&failure.to_string());
     }
@@ -353,41 +358,6 @@ fn run_all(
 /// A result as a line of JSON.
 fn json(result: &impl serde::Serialize) -> String {
     serde_json::to_string(result).expect("all map keys of a result are strings") + "\n"
-}
-
-/// Destination of the output.
-struct Out {
-    name: String,
-    sink: Box<dyn Write + Send>,
-}
-
-impl Out {
-    fn stdout() -> Self {
-        Self { name: "stdout".to_owned(), sink: Box::new(io::stdout()) }
-    }
-
-    fn stderr() -> Self {
-        Self { name: "stderr".to_owned(), sink: Box::new(io::stderr()) }
-    }
-
-    /// The destination given by lines 3 and 4 of HPL.dat.
-    fn open(dat: &HplDat) -> Result<Self, XhplError> {
-        Ok(match dat.device {
-            6 => Self::stdout(),
-            7 => Self::stderr(),
-            _ => {
-                let name = dat.output_file.clone();
-                let file = File::create(&name).map_err(|source| XhplError::Unopened { name: name.clone(), source })?;
-                Self { name, sink: Box::new(file) }
-            }
-        })
-    }
-
-    /// Writes and flushes, so that each run can be read as soon as it is complete.
-    fn write(&mut self, text: &str) -> Result<(), XhplError> {
-        let written = self.sink.write_all(text.as_bytes()).and_then(|()| self.sink.flush());
-        written.map_err(|source| XhplError::Unwritten { name: self.name.clone(), source })
-    }
 }
 
 #[cfg(test)]

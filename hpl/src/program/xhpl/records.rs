@@ -29,6 +29,13 @@ pub(super) struct RecordArgs {
     timeline_steps: Option<StepRange>,
 }
 
+impl RecordArgs {
+    /// Whether there are files to write.
+    pub(super) fn asks_for_files(&self) -> bool {
+        self.phases.is_some() || self.timeline.is_some()
+    }
+}
+
 /// Errors of writing the files.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {

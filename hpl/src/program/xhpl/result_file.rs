@@ -10,7 +10,7 @@ use crate::program::files;
 #[error("cannot write to --result {}: {source}", path.display())]
 pub(super) struct ResultUnwritten {
     path: PathBuf,
-    pub(super) source: io::Error,
+    source: io::Error,
 }
 
 /// Refuses a file that cannot be written, before hours of work; `None` without the flag.
