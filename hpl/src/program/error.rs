@@ -143,10 +143,12 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the run, with the padding of its columns, does not fit in memory, or in that of a device: another run may.
+    /// Whether the run, with the padding of its columns, does not fit in memory, which the system may also refuse only when it is asked
+    /// for it, or in that of a device: another run may. In an MPI job no rank returns from a refusal, which ends the job.
     pub fn lacks_memory(&self) -> bool {
         match self {
             Self::TooLarge { .. } | Self::Padded { .. } => true,
+            Self::Engine { source: Error::Memory(_), .. } => true,
             Self::Engine { source, .. } => source.lacks_device_memory(),
             _ => false,
         }

@@ -2,6 +2,7 @@
 
 mod gpu;
 mod gpu_memory;
+mod memory;
 mod result_file;
 mod stamps;
 
@@ -334,22 +335,6 @@ fn more_threads_than_cores() {
     let output = xhpl(&folder, &["--threads", "3"]);
     assert!(succeeds(&output).contains("PASSED"));
     assert!(text(&output.stderr).contains("6 ranks × 3 threads"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn memory_too_small() {
-    let output = xhpl(&folder(&dat(&[(5, "2"), (6, "100 3000000")])), &[]);
-    refuses(&output, 2, &["HPL.dat line 6", "N=3000000", "GiB", "lower N to", "--force"]);
-
-    let output = xhpl(&folder(&dat(&[(31, "2147483647")])), &[]);
-    refuses(&output, 2, &["HPL.dat line 31", "ALIGN=2147483647", "GiB", "lower ALIGN"]);
-    // A look-ahead beyond the number of panels needs no more memory.
-    assert!(succeeds(&xhpl(&folder(&dat(&[(25, "2147483647")])), &[])).contains("PASSED"));
-
-    // With --force, the system refuses the memory, after the banner.
-    let output = xhpl(&folder(&dat(&[(6, "3000000")])), &["--force"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("bytes"), "{}", text(&output.stderr));
 }
 
 #[test]

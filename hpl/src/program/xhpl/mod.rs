@@ -343,8 +343,8 @@ fn run_all(
                 records.add(&run, is_last)?;
                 written?;
             }
-            // The memory was free at the start, but other processes use it now, or that of a device is too small, which only
-            // the run finds. As in Netlib's program, the next run follows.
+            // The memory was free at the start, but other processes use it now, or the system refuses it, or that of a device is too
+            // small, which only the run finds. As in Netlib's program, the next run follows.
             Err(error) if error.lacks_memory() && !is_asked_for(args.result.as_deref(), is_last) => {
                 tally.skipped += 1;
                 out.write(&skipped(candidate, &error, args.json))?;

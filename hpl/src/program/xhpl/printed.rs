@@ -9,7 +9,7 @@ use crate::program::{CompletedRun, RunError, local_offset_s};
 /// A skipped run: as Netlib prints it, or as a line of JSON.
 pub(super) fn skipped(candidate: &Candidate, reason: &RunError, as_json: bool) -> String {
     if !as_json {
-        // An error of a device does not name the run.
+        // An error of the system or of a device does not name the run.
         let run = match (reason, candidate.hpl) {
             (RunError::Engine { .. }, HplParams { n, nb, p, q, .. }) => format!("N={n} P={p} Q={q} NB={nb}: "),
             _ => String::new(),

@@ -32,7 +32,8 @@ pub(super) fn measure_all(
                 let written = write_last(args.result.as_deref(), is_last, |path| program::write_windows(path, &result));
                 (if args.json { json(&result) } else { out::windows(&result) }, written)
             }
-            // The memory was free at the start, but other processes use it now, or that of a device is too small.
+            // The memory was free at the start, but other processes use it now, or the system refuses it, or that of a device is
+            // too small.
             Err(error) if error.lacks_memory() && !is_asked_for(args.result.as_deref(), is_last) => {
                 (skipped(candidate, &error, args.json), Ok(()))
             }

@@ -1,0 +1,21 @@
+//! Runs that do not fit in main memory.
+
+use super::{dat, folder, refuses, succeeds, text, xhpl};
+
+#[test]
+fn memory_too_small() {
+    let output = xhpl(&folder(&dat(&[(5, "2"), (6, "100 3000000")])), &[]);
+    refuses(&output, 2, &["HPL.dat line 6", "N=3000000", "GiB", "lower N to", "--force"]);
+
+    let output = xhpl(&folder(&dat(&[(31, "2147483647")])), &[]);
+    refuses(&output, 2, &["HPL.dat line 31", "ALIGN=2147483647", "GiB", "lower ALIGN"]);
+    // A look-ahead beyond the number of panels needs no more memory.
+    assert!(succeeds(&xhpl(&folder(&dat(&[(25, "2147483647")])), &[])).contains("PASSED"));
+
+    // With --force, the system refuses the memory, and the next run follows.
+    let refused = folder(&dat(&[(5, "2"), (6, "3000000 100")]));
+    let out = succeeds(&xhpl(&refused, &["--force"]));
+    assert!(out.contains("N=3000000 P=1 Q=1 NB=16: rank 0: no memory") && out.contains("PASSED"), "{out}");
+    let last = xhpl(&folder(&dat(&[(6, "3000000")])), &["--force", "--result", "result.json"]);
+    assert!(last.status.code() == Some(1) && text(&last.stderr).contains("bytes"), "{}", text(&last.stderr));
+}
