@@ -1,5 +1,7 @@
 //! Runs that do not fit in main memory.
 
+use std::fs;
+
 use super::{dat, folder, refuses, succeeds, text, xhpl};
 
 #[test]
@@ -18,4 +20,20 @@ fn memory_too_small() {
     assert!(out.contains("N=3000000 P=1 Q=1 NB=16: rank 0: no memory") && out.contains("PASSED"), "{out}");
     let last = xhpl(&folder(&dat(&[(6, "3000000")])), &["--force", "--result", "result.json"]);
     assert!(last.status.code() == Some(1) && text(&last.stderr).contains("bytes"), "{}", text(&last.stderr));
+}
+
+/// Rows were those of the run before, and the picture was an empty file.
+#[test]
+fn a_skipped_run_counts_in_the_phases_and_has_a_picture() {
+    let flags = ["--force", "--threads", "1", "--phases", "phases.csv", "--timeline", "timeline.svg"];
+    for (orders, run, words) in
+        [("3000000 100", "2,100,16,1,1,", "HPL timeline: N=100"), ("100 3000000", "1,100,16,1,1,", "run was skipped")]
+    {
+        let folder = folder(&dat(&[(5, "2"), (6, orders)]));
+        succeeds(&xhpl(&folder, &flags));
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        let (phases, timeline) = (read("phases.csv"), read("timeline.svg"));
+        assert!(phases.lines().count() > 1 && phases.lines().skip(1).all(|row| row.starts_with(run)), "{phases}");
+        assert!(timeline.starts_with("<svg ") && timeline.contains(words), "{timeline}");
+    }
 }

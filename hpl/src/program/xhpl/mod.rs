@@ -348,6 +348,7 @@ fn run_all(
             Err(error) if error.lacks_memory() && !is_asked_for(args.result.as_deref(), is_last) => {
                 tally.skipped += 1;
                 out.write(&skipped(candidate, &error, args.json))?;
+                records.skip(is_last)?;
             }
             Err(error) => return Err(error.into()),
         }

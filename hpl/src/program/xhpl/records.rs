@@ -52,7 +52,7 @@ pub(super) struct Records {
     phases: Option<Sink>,
     timeline: Option<Sink>,
     steps: StepRange,
-    /// Number of runs in `phases`.
+    /// Number of runs until now, skipped ones included.
     runs: usize,
 }
 
@@ -85,6 +85,15 @@ impl Records {
         }
         match &mut self.timeline {
             Some(timeline) if is_last => timeline.write(&picture(run, self.steps)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a run that was skipped; `is_last` as in [`add`](Self::add).
+    pub(super) fn skip(&mut self, is_last: bool) -> Result<(), WriteError> {
+        self.runs += 1;
+        match &mut self.timeline {
+            Some(timeline) if is_last => timeline.write(&nothing_to_draw("The last run was skipped")),
             _ => Ok(()),
         }
     }
@@ -153,12 +162,16 @@ fn picture(run: &CompletedRun, shown: StepRange) -> String {
         steps.saturating_sub(1)
     );
     let timeline = TracePicture { spans: &run.spans, steps, shown, title: &title, subtitle: &subtitle };
-    timeline.draw().unwrap_or_else(|| EMPTY.to_owned())
+    timeline.draw().unwrap_or_else(|| nothing_to_draw("No step"))
 }
 
-/// The picture of a run without a step.
-const EMPTY: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 400 40\"><text x=\"10\" y=\"25\">No step, \
-                     nothing to draw</text></svg>\n";
+/// The picture of a run without a step, with the reason.
+fn nothing_to_draw(why: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 400 40\"><text x=\"10\" y=\"25\">{why}, nothing to \
+         draw</text></svg>\n"
+    )
+}
 
 /// Progress and spans of a run, both optional.
 pub(super) struct Watching<'a> {
