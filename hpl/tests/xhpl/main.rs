@@ -2,6 +2,8 @@
 
 mod gpu;
 mod gpu_memory;
+#[cfg(not(feature = "mpi"))]
+mod help;
 mod memory;
 mod result_file;
 mod stamps;

@@ -149,6 +149,9 @@ pub fn command() -> clap::Command {
 
 /// The program; returns its exit code.
 pub fn main() -> ExitCode {
+    if let Some(code) = tell() {
+        return ExitCode::from(code);
+    }
     match program::enter(as_rank_0) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -156,6 +159,16 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints help or version, where these are asked for and this is the only process: MPI, whose start takes seconds and may fail, is not
+/// needed for them. Returns the exit code.
+fn tell() -> Option<u8> {
+    let asked = Args::try_parse().err().filter(|error| !error.use_stderr())?;
+    program::refuse_mpi(|name| std::env::var(name).ok()).ok()?;
+    // An error of writing it cannot be reported anywhere.
+    let _ = asked.print();
+    Some(0)
 }
 
 /// The program on rank 0, with the ranks that it can use; returns its exit code.
