@@ -17,6 +17,12 @@ pub trait Watch: Sync {
     fn wants_spans(&self) -> bool {
         false
     }
+
+    /// Whether the result of the run has the time of each phase, step and rank. Of many ranks and steps that is much memory, and under
+    /// MPI all of it goes to rank 0.
+    fn wants_phases(&self) -> bool {
+        true
+    }
 }
 
 /// Ignores the progress.

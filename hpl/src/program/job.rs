@@ -17,6 +17,7 @@ use crate::{Error, Report, Watch, measure_windows};
 /// Report of one rank, in addition to the outcome that is the same on all ranks.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RankReport {
+    /// Empty for a run that does not want them.
     pub(super) phases: Vec<PhaseTime>,
     /// Times are relative to `started`.
     pub(super) spans: Vec<Span>,
@@ -38,6 +39,8 @@ pub(super) enum Job {
     Run {
         /// Whether spans are recorded.
         wants_spans: bool,
+        /// Whether the ranks report their phases.
+        wants_phases: bool,
     },
     /// These windows of the run.
     Windows(Vec<Window>),
@@ -72,9 +75,12 @@ impl Job {
             started: Instant::now(),
         };
         let outcome = match self {
-            Self::Run { .. } => {
+            Self::Run { wants_phases, .. } => {
                 let mut report = solve(candidate, comm, cores, kernels, watch)?;
-                rank.phases = std::mem::take(&mut report.phases);
+                let phases = std::mem::take(&mut report.phases);
+                if *wants_phases {
+                    rank.phases = phases;
+                }
                 rank.spans = std::mem::take(&mut report.spans);
                 rank.started = report.started;
                 rank.fma_peak_gflops = report.fma_peak_gflops;
@@ -112,7 +118,7 @@ impl JobOutcome {
     }
 }
 
-/// The phases of all ranks, step by step.
+/// The phases of all ranks, step by step. A step that a rank has measured in several windows keeps their order.
 pub(super) fn phases(ranks: &[RankReport]) -> Vec<PhaseTime> {
     let mut phases: Vec<_> = ranks.iter().flat_map(|report| report.phases.iter().copied()).collect();
     phases.sort_by_key(|phase| (phase.step, phase.rank));

@@ -223,7 +223,7 @@ fn run_commands(world: &MpiComm) -> u8 {
 
 /// Executes the job on a rank other than 0; returns its report.
 fn work(rank_job: &RankJob, comm: &MpiComm, cores: &[usize], kernels: &dyn Kernels) -> Result<RankReport, Error> {
-    let wants_spans = matches!(rank_job.job, Job::Run { wants_spans: true });
+    let wants_spans = matches!(rank_job.job, Job::Run { wants_spans: true, .. });
     rank_job.job.work(&rank_job.candidate, comm, cores, kernels, &SpansOnly(wants_spans)).map(|(_, report)| report)
 }
 

@@ -29,7 +29,7 @@ pub struct RunOptions<'a> {
 /// A completed run.
 #[derive(Debug, Clone)]
 pub struct CompletedRun {
-    /// The content of `result.json`.
+    /// The content of `result.json`; without phases, unless [`RunOptions::watch`] requests these.
     pub result: RunResult,
     /// The check with its norms; `None` where [`RunResult::residual`] is `None`.
     pub residual: Option<Residual>,
@@ -96,8 +96,9 @@ impl Runner {
         let candidate = self.accept(ranks, candidate, options.force)?;
         let started_utc = jiff::Timestamp::now().to_string();
         let kernels = ranks.kernels(&self.kernels, &candidate.engine.rank_kernels)?;
-        let job = Job::Run { wants_spans: options.watch.wants_spans() };
-        let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, options.watch)?;
+        let watch = options.watch;
+        let job = Job::Run { wants_spans: watch.wants_spans(), wants_phases: watch.wants_phases() };
+        let (outcome, of_ranks) = ranks.run_on_all(&candidate, &job, &kernels, watch)?;
         let report = outcome.run();
 
         let core_started_utc =

@@ -131,6 +131,24 @@ fn run_candidate_spans(candidate: &Candidate, watch: &dyn Watch) -> Vec<Span> {
     runner.run(candidate, &RunOptions { watch, ..OPTIONS }).unwrap().spans
 }
 
+/// Requests no phases, as `xhpl` for plain text.
+struct NoPhases;
+
+impl Watch for NoPhases {
+    fn column(&self, _done: usize, _n: usize, _rate_gflops: f64) {}
+
+    fn wants_phases(&self) -> bool {
+        false
+    }
+}
+
+/// On thousands of ranks they were hundreds of megabytes that nobody read.
+#[test]
+fn phases_that_nobody_asks_for_are_not_kept() {
+    let result = run_candidate(&candidate(100, 2, 2), &RunOptions { watch: &NoPhases, ..OPTIONS }).unwrap();
+    assert!(result.passed && result.phases.is_empty(), "{result:?}");
+}
+
 #[test]
 fn without_a_threshold_nothing_is_checked() {
     let result = run_candidate(&candidate(50, 1, 2), &RunOptions { threshold: 0.0, ..OPTIONS }).unwrap();

@@ -341,7 +341,8 @@ fn run_all(
     for (index, candidate) in candidates.iter().enumerate() {
         let is_last = index + 1 == candidates.len();
         let progress = args.progress.then_some(&lines as &dyn Watch);
-        let watch = &Watching { progress, spans: is_last && records.wants_spans() };
+        let phases = args.json || records.wants_phases() || is_asked_for(args.result.as_deref(), is_last);
+        let watch = &Watching { progress, spans: is_last && records.wants_spans(), phases };
         let options = RunOptions { threshold: dat.threshold, force: args.force, watch };
         match runner.run_on(ranks, candidate, &options) {
             Ok(run) => {

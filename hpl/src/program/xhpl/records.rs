@@ -77,6 +77,11 @@ impl Records {
         self.timeline.is_some()
     }
 
+    /// Whether the phases of each run are written.
+    pub(super) fn wants_phases(&self) -> bool {
+        self.phases.is_some()
+    }
+
     /// Adds one completed run; `is_last`: whether it is the last one, which is drawn.
     pub(super) fn add(&mut self, run: &CompletedRun, is_last: bool) -> Result<(), WriteError> {
         self.runs += 1;
@@ -173,12 +178,14 @@ fn nothing_to_draw(why: &str) -> String {
     )
 }
 
-/// Progress and spans of a run, both optional.
+/// Progress, spans and phases of a run, all optional.
 pub(super) struct Watching<'a> {
     /// Receives the progress.
     pub(super) progress: Option<&'a dyn Watch>,
     /// Whether time spans are recorded.
     pub(super) spans: bool,
+    /// Whether the result has the phases.
+    pub(super) phases: bool,
 }
 
 impl Watch for Watching<'_> {
@@ -190,5 +197,9 @@ impl Watch for Watching<'_> {
 
     fn wants_spans(&self) -> bool {
         self.spans
+    }
+
+    fn wants_phases(&self) -> bool {
+        self.phases
     }
 }
