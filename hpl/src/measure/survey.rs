@@ -116,7 +116,7 @@ pub(crate) fn survey<C: Comm>(
     cores: &[usize],
     kernels: &dyn Kernels,
 ) -> Result<RankSurvey, Error> {
-    let facts = host::facts();
+    let facts = host::facts_of_node();
     // All ranks work at the same time: no core can be borrowed.
     let cores = &cores[..candidate.engine.threads.min(cores.len())];
     let alone = comm.split(comm.rank(), 0)?;

@@ -57,10 +57,10 @@ enum RankCommand {
     End(u8),
 }
 
-/// The memory available to this process.
+/// The memory available on the node of this process. What limits a process alone is left out: that of a node is the least that its ranks find.
 fn memory_here(world: &MpiComm) -> RankMemory {
     let kept_bytes = world.buffers().matrices.bytes();
-    RankMemory { free_bytes: host::facts().memory_available_bytes, kept_bytes }
+    RankMemory { free_bytes: host::facts_of_node().memory_available_bytes, kept_bytes }
 }
 
 /// The job of one rank.

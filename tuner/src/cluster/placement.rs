@@ -64,7 +64,7 @@ mod as_ranges {
 
 /// Prints where this process runs, in one line of JSON.
 pub fn main() -> ExitCode {
-    let mut facts = host::facts();
+    let mut facts = host::facts_of_node();
     facts.cores_allowed.sort_unstable();
     let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     let here = PlacedProcess {

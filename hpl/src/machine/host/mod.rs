@@ -7,6 +7,7 @@ mod cgroup;
 mod cores;
 mod domains;
 mod memory_nodes;
+mod own_limits;
 mod parse;
 mod vitals;
 
@@ -47,7 +48,8 @@ pub struct HostFacts {
     pub memory_total_bytes: u64,
     /// Memory that can be filled without swapping, in bytes: the smallest of the system's available memory, that of the
     /// NUMA nodes which the cpuset allows, the memory that the cgroup's limit still allows, and what a system that grants no more
-    /// than it can back (`vm.overcommit_memory=2`) still grants.
+    /// than it can back (`vm.overcommit_memory=2`) still grants; by [`facts`] also that of the NUMA nodes to which the memory policy
+    /// of the process binds it.
     pub memory_available_bytes: u64,
     /// Memory limit of the cgroup in bytes, if it has one: that above which it is ended, or slowed down where that is lower.
     pub memory_limit_bytes: Option<u64>,
@@ -115,12 +117,25 @@ impl CpuTimes {
 /// Root of the files of this host.
 const HERE: &str = "/";
 
-/// Reads the facts of this host.
+/// Reads the facts of this host, as they are for this process: its memory is what the policy of this process allows, too.
 pub fn facts() -> HostFacts {
+    facts_of_process(Path::new(HERE), own_limits::bound_nodes().as_deref())
+}
+
+/// Reads the facts of this host without what limits the memory of this process alone: for runs on other processes of the node.
+pub fn facts_of_node() -> HostFacts {
     facts_below(Path::new(HERE))
 }
 
-/// Reads the facts of a host whose /proc and /sys lie below `root`; the host name is that of this one.
+/// As [`facts_below`], for a process whose memory is bound to the NUMA nodes `bound`.
+fn facts_of_process(root: &Path, bound: Option<&[usize]>) -> HostFacts {
+    let facts = facts_below(root);
+    let available = facts.memory_available_bytes;
+    let own = own_limits::available_bytes(root, bound);
+    HostFacts { memory_available_bytes: own.map_or(available, |own| own.min(available)), ..facts }
+}
+
+/// As [`facts_of_node`], of a host whose /proc and /sys lie below `root`; the host name is that of this one.
 pub fn facts_below(root: &Path) -> HostFacts {
     let read = |path: &str| read(root.join(path));
     let topology = |cpu| cores::topology(root, cpu);
@@ -131,7 +146,7 @@ pub fn facts_below(root: &Path) -> HostFacts {
     let physical = cores::physical(&cpus, topology);
     let cores_physical = physical.len();
     let cores_allowed = cores::within_quota(physical, group.cpu_quota);
-    let nodes = memory_nodes::allowed(root);
+    let nodes = memory_nodes::allowed(root, None);
     let total = parse::meminfo_bytes(&meminfo, "MemTotal").unwrap_or_else(|| pages(Pages::All));
     let memory_total_bytes = nodes.map_or(total, |nodes| nodes.total_bytes.min(total));
     let available = parse::meminfo_bytes(&meminfo, "MemAvailable").unwrap_or_else(|| pages(Pages::Free));

@@ -109,7 +109,7 @@ pub(super) fn placed(
                     return Ok(PlacedEngine::unplaced(engine));
                 }
                 (Engine::Foreign(foreign), Some(job)) if job.nodes() > 1 && reaches_nodes(foreign) => {
-                    let nodes = with_accelerators(nodes::granted(job, &hpl::machine::host::facts()), machine);
+                    let nodes = with_accelerators(nodes::granted(job, &hpl::machine::host::facts_of_node()), machine);
                     let said: Vec<String> = nodes.iter().map(words).collect();
                     say(&format!(
                         "{job}: {} (as granted to the job, else as this node; describe them with --machine if that is wrong)",
