@@ -116,7 +116,9 @@ impl Ranks {
     pub(super) fn free_memory(&self, ranks: usize) -> FreeMemory {
         match &self.0 {
             Available::Threads(buffers) => {
-                FreeMemory::OneProcess(host::facts().memory_available_bytes + buffers.matrices.bytes())
+                let kept_bytes = buffers.matrices.bytes();
+                let facts = if kept_bytes > 0 { host::facts_after_runs() } else { host::facts() };
+                FreeMemory::OneProcess(facts.memory_available_bytes + kept_bytes)
             }
             Available::Processes(processes) => FreeMemory::Nodes(processes.free_memory(ranks)),
         }

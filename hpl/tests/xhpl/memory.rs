@@ -1,8 +1,11 @@
 //! Runs that do not fit in main memory.
 
 use std::fs;
+use std::process::{Command, Output};
 
-use super::{dat, folder, refuses, succeeds, text, xhpl};
+use tempfile::TempDir;
+
+use super::{DAT, dat, folder, refuses, succeeds, text, xhpl};
 
 #[test]
 fn memory_too_small() {
@@ -36,4 +39,17 @@ fn a_skipped_run_counts_in_the_phases_and_has_a_picture() {
         assert!(phases.lines().count() > 1 && phases.lines().skip(1).all(|row| row.starts_with(run)), "{phases}");
         assert!(timeline.starts_with("<svg ") && timeline.contains(words), "{timeline}");
     }
+}
+
+/// The system refused the matrix when the run had begun.
+#[test]
+fn a_limit_of_address_space_is_one_of_memory() {
+    let limited = |folder: &TempDir| -> Output {
+        let script = "ulimit -v 3000000 && exec \"$0\" --threads 1";
+        let words = ["-c", script, env!("CARGO_BIN_EXE_xhpl")];
+        Command::new("sh").args(words).current_dir(folder.path()).output().unwrap()
+    };
+    // It needs 7 GB.
+    refuses(&limited(&folder(&dat(&[(6, "30000")]))), 2, &["HPL.dat line 6", "N=30000", "lower N to"]);
+    assert!(succeeds(&limited(&folder(DAT))).contains("PASSED"));
 }

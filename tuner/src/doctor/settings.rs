@@ -1,6 +1,6 @@
 //! What the files of the system say, judged.
 
-use hpl::machine::host::HostFacts;
+use hpl::machine::host::{HostFacts, address_space_limit};
 use objectives::calibration::BUSY;
 
 use super::advice::Advice;
@@ -131,6 +131,12 @@ fn memory(host: &HostFacts, system: &System) -> Advice {
     let (available, total) = (host.memory_available_bytes, host.memory_total_bytes);
     let n = largest_safe_n(&host.domain_spec(0), &Engine::Ours);
     let found = format!("{:.1} of {:.1} GiB available: N up to {n}", gib(available), gib(total));
+    let own = system.text("proc/self/limits").and_then(|text| address_space_limit(&text));
+    if let Some(limit) = own.filter(|&limit| limit < host.memory_limit_bytes.unwrap_or(total)) {
+        let found = format!("{found}; a process may have {:.1} GiB of address space", gib(limit));
+        let more = "raise the limit in the shell or job that starts it: ulimit -v unlimited";
+        return Advice::change("memory", found, more).worth(root_of(total, limit));
+    }
     if let Some(limit) = host.memory_limit_bytes {
         let found = format!("{found}; the cgroup allows {:.1} GiB", gib(limit));
         let more = "give the container or job more memory: docker run --memory, --mem of sbatch, MemoryHigh of systemd";
@@ -297,6 +303,7 @@ mod tests {
             ("sys/fs/cgroup/job/cpu.max", "100000 100000\n", "CPU quota", "--cpus"),
             ("sys/fs/cgroup/job/memory.max", "1000000000\n", "memory", "--memory"),
             ("sys/fs/cgroup/job/memory.high", "1000000000\n", "memory", "MemoryHigh"),
+            ("proc/self/limits", "Max address space 1000000000 unlimited bytes\n", "memory", "ulimit -v"),
             ("sys/devices/system/cpu/cpufreq/boost", "0\n", "boost", "echo 1"),
             ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n", "boost", "echo 0"),
             ("proc/sys/kernel/numa_balancing", "1\n", "NUMA", "kernel.numa_balancing=0"),

@@ -119,7 +119,7 @@ mod tests {
             ("0", Some(vec![1]), 678),
         ] {
             nodes(root, mems);
-            let facts = crate::machine::host::facts_of_process(root, bound.as_deref());
+            let facts = crate::machine::host::facts_of_process(root, bound.as_deref(), true);
             assert_eq!(facts.memory_available_bytes, kib << 10, "{mems} {bound:?}");
         }
     }

@@ -12,11 +12,12 @@ mod parse;
 mod vitals;
 
 pub(crate) use self::domains::Domains;
-pub use self::parse::cpu_list;
+pub use self::parse::{address_space_limit, cpu_list};
 pub use self::vitals::{HostVitals, VitalsReader};
 use std::fs;
 use std::path::Path;
 
+use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 use space::domain::DomainSpec;
 use space::{KernelChoice, Unequal};
@@ -49,7 +50,7 @@ pub struct HostFacts {
     /// Memory that can be filled without swapping, in bytes: the smallest of the system's available memory, that of the
     /// NUMA nodes which the cpuset allows, the memory that the cgroup's limit still allows, and what a system that grants no more
     /// than it can back (`vm.overcommit_memory=2`) still grants; by [`facts`] also that of the NUMA nodes to which the memory policy
-    /// of the process binds it.
+    /// of the process binds it, and what its limit of address space (`ulimit -v`) leaves.
     pub memory_available_bytes: u64,
     /// Memory limit of the cgroup in bytes, if it has one: that above which it is ended, or slowed down where that is lower.
     pub memory_limit_bytes: Option<u64>,
@@ -117,9 +118,15 @@ impl CpuTimes {
 /// Root of the files of this host.
 const HERE: &str = "/";
 
-/// Reads the facts of this host, as they are for this process: its memory is what the policy of this process allows, too.
+/// Reads the facts of this host, as they are for this process: its memory is what its memory policy and its limit of address space
+/// allow, too.
 pub fn facts() -> HostFacts {
-    facts_of_process(Path::new(HERE), own_limits::bound_nodes().as_deref())
+    facts_of_process(Path::new(HERE), own_limits::bound_nodes().as_deref(), true)
+}
+
+/// As [`facts`], after a run: the address space that its threads have reserved is used again by those of the next one.
+pub(crate) fn facts_after_runs() -> HostFacts {
+    facts_of_process(Path::new(HERE), own_limits::bound_nodes().as_deref(), false)
 }
 
 /// Reads the facts of this host without what limits the memory of this process alone: for runs on other processes of the node.
@@ -127,11 +134,12 @@ pub fn facts_of_node() -> HostFacts {
     facts_below(Path::new(HERE))
 }
 
-/// As [`facts_below`], for a process whose memory is bound to the NUMA nodes `bound`.
-fn facts_of_process(root: &Path, bound: Option<&[usize]>) -> HostFacts {
+/// As [`facts_below`], for a process whose memory is bound to the NUMA nodes `bound`. `new_threads`: whether it has yet to map what its
+/// threads need, one for each core.
+fn facts_of_process(root: &Path, bound: Option<&[usize]>, new_threads: bool) -> HostFacts {
     let facts = facts_below(root);
     let available = facts.memory_available_bytes;
-    let own = own_limits::available_bytes(root, bound);
+    let own = own_limits::available_bytes(root, bound, if new_threads { facts.cores_allowed.len() } else { 0 });
     HostFacts { memory_available_bytes: own.map_or(available, |own| own.min(available)), ..facts }
 }
 
@@ -214,13 +222,16 @@ enum Pages {
 
 /// Physical memory in bytes from the C library, for systems without a readable /proc/meminfo.
 fn pages(which: Pages) -> u64 {
-    use nix::unistd::{SysconfVar, sysconf};
-    let value = |name| sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
     let count = match which {
-        Pages::All => value(SysconfVar::_PHYS_PAGES),
-        Pages::Free => value(SysconfVar::_AVPHYS_PAGES),
+        Pages::All => sysconf_value(SysconfVar::_PHYS_PAGES),
+        Pages::Free => sysconf_value(SysconfVar::_AVPHYS_PAGES),
     };
-    count.saturating_mul(value(SysconfVar::PAGE_SIZE))
+    count.saturating_mul(sysconf_value(SysconfVar::PAGE_SIZE))
+}
+
+/// A value of the C library; 0 where it has none.
+fn sysconf_value(name: SysconfVar) -> u64 {
+    sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
 }
 
 /// The CPUs on the NUMA node of a PCI device, by the files of the system below `root`; `None` where these do not say.
@@ -292,6 +303,23 @@ mod tests {
         assert_eq!(["0\n", "1\n", "2\n"].map(|mode| available_kib(meminfo, mode)), [7000, 7000, 2500]);
         assert_eq!(available_kib(&meminfo.replace("1500", "5000"), "2\n"), 0);
         assert_eq!(available_kib("MemTotal: 8000 kB\nMemAvailable: 7000 kB\n", "2\n"), 7000);
+    }
+
+    /// Where the system refused it, the run had begun.
+    #[test]
+    fn a_limit_of_address_space_is_one_of_memory() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let status = ("proc/thread-self/status", "Name:\tx\nCpus_allowed_list:\t0-1\n");
+        tree(root, &[status, ("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 7000000 kB\n")]);
+        let available_kib = |limit: &str, new_threads: bool| {
+            let limits = format!("Max address space         {limit}            unlimited            bytes     \n");
+            tree(root, &[("proc/self/limits", limits.as_str()), ("proc/self/statm", "0 0 0 0 0 0 0\n")]);
+            facts_of_process(root, None, new_threads).memory_available_bytes >> 10
+        };
+        assert_eq!(["unlimited", "1024000000"].map(|limit| available_kib(limit, false)), [7_000_000, 1_000_000]);
+        assert_eq!(available_kib("1024000000", true), 1_000_000 - 2 * 66 * 1024);
+        assert_eq!(facts_below(root).memory_available_bytes >> 10, 7_000_000, "the node has more");
     }
 
     #[test]

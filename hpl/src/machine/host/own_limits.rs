@@ -7,18 +7,36 @@ use std::ptr;
 use nix::libc::{
     MPOL_BIND, MPOL_F_NUMA_BALANCING, MPOL_F_RELATIVE_NODES, MPOL_F_STATIC_NODES, SYS_get_mempolicy, c_void, syscall,
 };
+use nix::unistd::SysconfVar;
 
-use super::memory_nodes;
+use super::{memory_nodes, parse, read, sysconf_value};
 
+/// Address space of a thread: its stack, and the heap that the allocator of glibc reserves for it.
+const OF_THREAD: u64 = 66 << 20;
 /// NUMA nodes that a system can have at most.
 const NODES: usize = 1024;
 /// The flags of a memory policy beside its kind.
 const POLICY_FLAGS: c_int = MPOL_F_STATIC_NODES | MPOL_F_RELATIVE_NODES | MPOL_F_NUMA_BALANCING;
 
-/// The memory that a process with these limits can fill, by the files below `root`; `None` without limits. `bound`: as of
-/// [`bound_nodes`].
-pub(super) fn available_bytes(root: &Path, bound: Option<&[usize]>) -> Option<u64> {
-    memory_nodes::allowed(root, Some(bound?)).map(|memory| memory.available_bytes)
+/// The memory that a process with these limits can fill while it starts `threads` threads, by the files below `root`; `None` without
+/// limits. `bound`: as of [`bound_nodes`].
+pub(super) fn available_bytes(root: &Path, bound: Option<&[usize]>, threads: usize) -> Option<u64> {
+    let of_nodes =
+        bound.and_then(|bound| memory_nodes::allowed(root, Some(bound))).map(|memory| memory.available_bytes);
+    let of_address_space = || {
+        let text = |name: &str| read(root.join("proc/self").join(name));
+        let limit = parse::address_space_limit(&text("limits")?)?;
+        let mapped = parse::mapped_pages(&text("statm")?)?.saturating_mul(sysconf_value(SysconfVar::PAGE_SIZE));
+        Some(address_space_left(limit, mapped, threads))
+    };
+    [of_nodes, of_address_space()].into_iter().flatten().min()
+}
+
+/// What a limit of address space leaves to a process that has mapped `mapped` bytes and starts `threads` threads. Where it is small,
+/// threads get by with less: half of it is left in any case.
+fn address_space_left(limit: u64, mapped: u64, threads: usize) -> u64 {
+    let left = limit.saturating_sub(mapped);
+    left - OF_THREAD.saturating_mul(threads as u64).min(left / 2)
 }
 
 /// The NUMA nodes to which the memory policy of this thread, as that of `numactl --membind`, binds what it allocates; `None` without
@@ -45,6 +63,14 @@ fn nodes_of(policy: c_int, nodes: &[u64]) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn address_space_is_left_to_matrix_and_threads() {
+        assert_eq!(address_space_left(100 << 30, 10 << 30, 0), 90 << 30);
+        assert_eq!(address_space_left(100 << 30, 10 << 30, 10), (90 << 30) - (660 << 20));
+        assert_eq!(address_space_left(1 << 30, 0, 100), 1 << 29);
+        assert_eq!(address_space_left(1 << 30, 2 << 30, 100), 0);
+    }
 
     #[test]
     fn a_policy_that_binds_has_nodes() {

@@ -24,6 +24,17 @@ pub(super) fn grantable_bytes(meminfo: &str) -> Option<u64> {
     Some(bytes("CommitLimit")?.saturating_sub(bytes("Committed_AS")?))
 }
 
+/// The limit of address space in /proc/self/limits that acts, the soft one, in bytes; `None` without a limit.
+pub fn address_space_limit(limits: &str) -> Option<u64> {
+    let values = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    values.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Pages of address space that a process has mapped, of the text of /proc/self/statm.
+pub(super) fn mapped_pages(statm: &str) -> Option<u64> {
+    statm.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// A list of CPU numbers, `0-3,8,10-11`; ascending, without repeats.
 pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
@@ -82,6 +93,23 @@ mod tests {
     }
 
     #[test]
+    fn address_space() {
+        let limits = |soft: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max cpu time              unlimited            unlimited            seconds   \n\
+                 Max address space         {soft}            unlimited            bytes     \n"
+            )
+        };
+        assert_eq!(address_space_limit(&limits("1073741824")), Some(1 << 30));
+        for none in [limits("unlimited"), limits("-1"), "Max address space".to_owned(), String::new()] {
+            assert_eq!(address_space_limit(&none), None, "{none}");
+        }
+        assert_eq!(mapped_pages("1234 100 50 4 0 90 0\n"), Some(1234));
+        assert_eq!((mapped_pages(""), mapped_pages("x 1"), mapped_pages("-1")), (None, None, None));
+    }
+
+    #[test]
     fn cpu_lists() {
         assert_eq!(cpu_list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
         assert_eq!(cpu_list("5,2-3,3"), Some(vec![2, 3, 5]));
@@ -111,6 +139,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in "\\PC{0,60}") {
             let _ = (field(&text, "cpu"), meminfo_bytes(&text, ""), cpu_list(&text), number(&text), cpu_times(&text));
+            let _ = (address_space_limit(&text), mapped_pages(&text));
         }
     }
 }
