@@ -2,6 +2,7 @@
 
 mod dat_text;
 mod engine;
+mod error;
 mod output;
 mod pair;
 mod printed;
@@ -9,7 +10,7 @@ mod records;
 mod result_file;
 mod sample;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,23 +20,24 @@ use crate::Watch;
 use crate::machine::affinity;
 use crate::machine::host;
 use crate::measure::survey::Survey;
-use crate::plan::windows::{WindowError, Windows, covers_owner_cycle};
+use crate::plan::windows::{Windows, covers_owner_cycle};
 use crate::program::memory::check_memory;
-use crate::program::{self, Emulated, ProgressLines, Ranks, RunError, RunOptions, Runner, UnderMpi};
+use crate::program::{self, ProgressLines, Ranks, RunError, RunOptions, Runner};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
-use space::dat::{DatError, HplDat};
+use space::dat::HplDat;
 use space::out::{self, Tally};
 use space::rules::RuleError;
-use space::{Candidate, HplParams, KernelChoice};
+use space::{Candidate, KernelChoice};
 
-use self::dat_text::{MAX_DAT, dat_text};
-use self::engine::{EngineArgs, EngineError};
+use self::dat_text::dat_text;
+use self::engine::EngineArgs;
+use self::error::XhplError;
 use self::output::Out;
-use self::pair::{PairArgs, PairError};
+use self::pair::PairArgs;
 use self::printed::{report, skipped};
-use self::records::{RecordArgs, Records, Watching, WriteError};
-use self::result_file::{ResultUnwritten, is_asked_for, write_last};
+use self::records::{RecordArgs, Records, Watching};
+use self::result_file::{is_asked_for, write_last};
 
 /// What `--version` says.
 static VERSION: LazyLock<String> =
@@ -92,53 +94,6 @@ impl Args {
     /// Whether files are to be written, too.
     fn asks_for_files(&self) -> bool {
         self.result.is_some() || self.records.asks_for_files()
-    }
-}
-
-/// Errors of the program.
-#[derive(Debug, thiserror::Error)]
-enum XhplError {
-    #[error(transparent)]
-    UnderMpi(#[from] UnderMpi),
-    #[error(transparent)]
-    Emulated(#[from] Emulated),
-    #[error("HPL.dat has more than {MAX_DAT} bytes, its 31 lines need less than 10000; is it another file?")]
-    TooLong,
-    #[error("cannot read HPL.dat in {folder}: {source}; xhpl takes its parameters from there")]
-    Unreadable { folder: String, source: io::Error },
-    #[error(transparent)]
-    Dat(#[from] DatError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error("HPL.dat line {line}: {source}")]
-    Refused { line: usize, source: RunError },
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(
-        "HPL.dat line 3: cannot open {name} for output: {source}; name another file, or set line 4 to 6 for stdout"
-    )]
-    Unopened { name: String, source: io::Error },
-    #[error("cannot write to {name}: {source}")]
-    Unwritten { name: String, source: io::Error },
-    #[error(transparent)]
-    Result(#[from] ResultUnwritten),
-    #[error(transparent)]
-    Record(#[from] WriteError),
-    #[error("--windows: {0} of N={n} NB={nb}", n = .1.n, nb = .1.nb)]
-    Window(WindowError, HplParams),
-    #[error(transparent)]
-    Pair(#[from] PairError),
-}
-
-impl XhplError {
-    /// The exit code; `asks_for_files`: whether files are to be written, too. These are not, where nobody reads the output any more.
-    fn exit_code(&self, asks_for_files: bool) -> u8 {
-        match self {
-            Self::Unwritten { source, .. } if source.kind() == ErrorKind::BrokenPipe && !asks_for_files => 0,
-            Self::Unwritten { .. } | Self::Result(_) | Self::Record(WriteError::Unwritten { .. }) => 5,
-            Self::Run(RunError::Thread { .. } | RunError::Panicked { .. } | RunError::Engine { .. }) => 1,
-            _ => 2,
-        }
     }
 }
 

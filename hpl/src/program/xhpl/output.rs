@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use space::dat::HplDat;
 
-use super::XhplError;
+use super::error::XhplError;
 
 /// Destination of the output.
 pub(super) struct Out {

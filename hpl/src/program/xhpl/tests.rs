@@ -1,4 +1,4 @@
-use space::EngineParams;
+use space::{EngineParams, HplParams};
 
 use super::*;
 use crate::Residual;
