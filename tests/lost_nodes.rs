@@ -112,6 +112,21 @@ fn a_session_is_resumed_in_the_job_that_has_lost_a_node() {
     assert_eq!(session.mpi_job.map(|job| job.nodes), Some(names(&["n1", "n2"])));
 }
 
+/// On nodes with two logical CPUs for each core the ranks asked for twice as many as a node has, and all other nodes were refused.
+#[test]
+fn a_resume_asks_for_the_cpus_that_a_node_has() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = session(home.path(), SHORT_S, &[], &[]);
+    let path = folder.join("session.toml");
+    let known = Session::load(&path).unwrap();
+    let job = known.mpi_job.clone().unwrap();
+    let job = MpiJob { launcher: format!("{} -x CPUS={{cpus}}", job.launcher), cpus_per_core: Some(2), ..job };
+    Session { mpi_job: Some(job), ..known }.save(&path).unwrap();
+    resumed(&folder, &[&JOB[..], &[("SLURM_JOB_CPUS_PER_NODE", "1(x3)")]].concat());
+    let words = fs::read_to_string(home.path().join("mpirun.log")).unwrap();
+    assert!(words.lines().next().unwrap().contains("CPUS=1"), "{words}");
+}
+
 /// A spare that was down ended the resume with the refusal of the launcher.
 #[test]
 fn a_session_is_resumed_in_the_job_whose_spare_is_down() {

@@ -176,16 +176,21 @@ impl MpiJob {
     }
 
     /// The words that start `command` once on each of `nodes`, beside the runs there and bound to no cores; `None` where it is not known how
-    /// this launcher is told that. `in_slurm`: whether this process is in a job of Slurm, whose srun needs no cores of its own for it.
+    /// this launcher is told that. `in_slurm`: whether this process is in a job of Slurm, whose srun needs no cores of its own for it. Outside
+    /// of one, srun would wait for a job of its own, unless its words name one (`--jobid=N`).
     pub fn once_on_each(&self, nodes: &[String], command: &[OsString], in_slurm: bool) -> Option<Vec<OsString>> {
         let own = words(&self.launcher);
         let placed_by = PlacedBy::of(&own);
         let count = nodes.len().to_string();
         let mut launcher = if in_slurm || placed_by == Some(PlacedBy::Slurm) {
+            let of_job = own.iter().find(|word| word.starts_with("--jobid=")).cloned();
+            if !in_slurm && of_job.is_none() {
+                return None;
+            }
             let srun = own.into_iter().next().filter(|_| placed_by == Some(PlacedBy::Slurm));
             let beside = "--overlap --ntasks-per-node=1 --cpus-per-task=1 --cpu-bind=none --mpi=none --input=none --wait=0 --kill-on-bad-exit=0";
             let srun = srun.unwrap_or_else(|| "srun".to_owned());
-            [srun].into_iter().chain(words(beside)).chain([format!("--ntasks={count}")]).collect()
+            [srun].into_iter().chain(of_job).chain(words(beside)).chain([format!("--ntasks={count}")]).collect()
         } else {
             let mut launcher = without_places(own);
             launcher.extend(["-n".to_owned(), count.clone()]);
@@ -328,7 +333,10 @@ mod tests {
             )
         };
         assert_eq!(words("srun", true), Some(by_srun("srun")));
-        assert_eq!(words("/opt/bin/srun --mpi=pmix -n {np}", false), Some(by_srun("/opt/bin/srun")));
+        assert_eq!(words("/opt/bin/srun --mpi=pmix -n {np}", true), Some(by_srun("/opt/bin/srun")));
+        // Another job was asked for, and held the nodes of the runs.
+        assert_eq!(words("/opt/bin/srun --mpi=pmix -n {np}", false), None);
+        assert_eq!(words("srun --jobid=17 -n {np}", false), Some(by_srun("srun --jobid=17")));
         assert_eq!(words("mpirun", true), Some(by_srun("srun")));
         assert_eq!(words("mpirun", false).unwrap(), "mpirun -n 2 --bind-to none --host n1:1,n2:1 look");
         // Open MPI's mpiexec is bound as its mpirun is.

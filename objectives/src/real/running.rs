@@ -37,6 +37,7 @@ pub struct Running {
     folder: PathBuf,
     followed: Vec<Followed>,
     ended: bool,
+    begun: Instant,
     runs: RealRuns,
     run: RunSpec,
 }
@@ -51,7 +52,7 @@ impl Running {
         run: RunSpec,
     ) -> Self {
         let stderr = guard.stderr.take().expect("stderr is piped");
-        Self { guard, stderr, said: Vec::new(), folder, followed, ended: false, runs, run }
+        Self { guard, stderr, said: Vec::new(), folder, followed, ended: false, begun: Instant::now(), runs, run }
     }
 
     /// Waits for the outcome for at most `time`. Returns earlier, without one, when a signal arrives.
@@ -100,7 +101,7 @@ impl Running {
         let problem = match GuardRecord::read(&self.folder) {
             Ok(record) => {
                 if was_cut_short(&record) {
-                    self.runs.end_step(&self.run.nodes);
+                    self.runs.end_step(&self.run.nodes, Some(self.begun));
                 }
                 let record = self.runs.by_its_clock(&self.folder, record);
                 return self.runs.judge(&self.run, &self.folder, &record);

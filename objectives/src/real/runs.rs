@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hpl::plan::windows::Windows;
 use space::dat::HplDat;
@@ -94,13 +94,14 @@ impl RealRuns {
     /// its step on `nodes`, or all nodes.
     pub(super) fn end_marked(&self, folder: &Path, nodes: &[String]) {
         end_all(self.grace(), || marked(folder), || marked(folder).is_empty());
-        self.end_step(nodes);
+        self.end_step(nodes, None);
     }
 
-    /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any of its `nodes`, or of the job.
-    pub(super) fn end_step(&self, nodes: &[String]) {
+    /// Cancels the Slurm step of a run whose launcher was ended: its ranks may still run on any of its `nodes`, or of the job. With `begun` only
+    /// steps that were started since: those of other sessions in the job may have the same name.
+    pub(super) fn end_step(&self, nodes: &[String], begun: Option<Instant>) {
         if let Some(program) = self.program_of_steps() {
-            slurm::cancel_steps(program, nodes, None);
+            slurm::cancel_steps(program, nodes, begun);
         }
     }
 

@@ -30,13 +30,24 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let [root, lease, pace] = &arguments[..] else { return ExitCode::from(2) };
     let pace = pace.to_str().and_then(|text| Duration::try_from_secs_f64(text.parse().ok()?).ok());
     let Some(pace) = pace else { return ExitCode::from(2) };
-    // Whoever takes the lines is gone when they cannot be written.
-    let _ = sample(Path::new(root), SeenLease::new(lease.into()), pace);
-    ExitCode::SUCCESS
+    match sample(Path::new(root), SeenLease::new(lease.into()), pace) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+        // Whoever takes the lines is gone when they cannot be written.
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
+    }
 }
 
 fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
     let node = facts().hostname;
+    if !lease.holds() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("{node} does not see the run folder, which needs a file system that all nodes share"),
+        ));
+    }
     let root = root_of(root, &node);
     let sensors = PowerSensors::find(&root);
     let host = VitalsReader::find(&root);

@@ -107,7 +107,7 @@ impl Allocation {
         let end = variable("SLURM_JOB_END_TIME").and_then(|end| end.parse::<f64>().ok());
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let left_s =
-            end.map(|end| end - now_s).or_else(|| seconds(left(&job)?.trim())).filter(|left_s| left_s.is_finite());
+            end.map(|end| end - now_s).or_else(|| least_left(&left(&job)?)).filter(|left_s| left_s.is_finite());
         Some(Self { job, cpus, memory_bytes, left_s, ..Self::slurm("") })
     }
 
@@ -246,6 +246,11 @@ fn slots_after_names(text: &str) -> Option<Vec<usize>> {
     slots.collect::<Option<Vec<usize>>>().filter(|slots| !slots.is_empty())
 }
 
+/// The fewest seconds in the lines of `squeue`: one for each component of a job, or for each task of an array.
+fn least_left(text: &str) -> Option<f64> {
+    text.lines().filter_map(|line| seconds(line.trim())).reduce(f64::min)
+}
+
 /// What is left of a job as `squeue` prints it: `2-03:00:00`, `10:00`; `None` without a limit or an answer.
 fn squeue(job: &str) -> Option<String> {
     output_of("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
@@ -290,6 +295,8 @@ mod tests {
         assert!(one.budget_s(60.0).unwrap_err().to_string().contains("has ended"));
         assert!(one.nodes() == 1 && one.left_s.unwrap() < 0.0);
         assert_eq!(job(&[("SLURM_JOB_ID", "17")], Some("UNLIMITED")).unwrap().left_s, None);
+        // A job of two components, and an array.
+        assert_eq!(job(&[("SLURM_JOB_ID", "17")], Some("2:00:00\n10:00\n")).unwrap().left_s, Some(600.0));
     }
 
     #[test]

@@ -66,9 +66,12 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let started = if asks { Instant::now() } else { started };
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     RunFolder::let_others_write_nothing();
+    let mut restored = Restored::Nothing;
     let (folder, _lock, mut session) = match &args.resume {
         Some(path) => {
             let (folder, lock, mut session) = stored(path)?;
+            // Where the settings are those of another node, nothing of the session is changed.
+            restored = put_back(&folder, &args.power_root)?;
             go_on_here(&mut session, &folder)?;
             (folder, lock, session)
         }
@@ -79,7 +82,6 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
         session.command += &format!(" --budget {}s", session.budget_s);
     }
     let engine = Engine::of(&session, &folder)?;
-    let restored = restored(&folder, &args.power_root)?;
     let mut progress = Progress::new(session.budget_s, args.output.quiet);
     let store = opened(folder, session, &engine, &program, &progress)?;
     let budget = budget_of(&store, started, args.resume.is_some())?;
@@ -213,7 +215,7 @@ impl AtWork {
 }
 
 /// Puts back the settings of the node that a session left, where it was killed together with the process that should have done it.
-fn restored(folder: &RunFolder, power_root: &Path) -> anyhow::Result<Restored> {
+fn put_back(folder: &RunFolder, power_root: &Path) -> anyhow::Result<Restored> {
     let restored = FoundSettings::restore(&folder.root().join(FoundSettings::NAME), power_root);
     restored.map_err(|problem| bad_input(format!("settings of the node: {problem}")))
 }

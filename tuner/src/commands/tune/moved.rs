@@ -135,8 +135,8 @@ fn nodes_now(session: &Session, mpi: &MpiJob, job: &Allocation, cores: usize) ->
     if job.manager.is_empty() && !mpi.nodes.is_empty() {
         return on_same();
     }
-    // Nodes that were left out may be back.
-    let all = MpiJob { nodes: Vec::new(), ..mpi.clone() };
+    // Nodes that were left out may be back. What is granted is not known in cores before they are looked at.
+    let all = MpiJob { nodes: Vec::new(), cpus_per_core: None, ..mpi.clone() };
     match nodes::reached(&all, job, cores, Used::Before(&session.hosts)) {
         // Or still be nodes of the job that do not answer, as a spare may.
         Err(error) if mpi.chooses_nodes() => on_same().map_err(|_| error),

@@ -104,9 +104,13 @@ impl FoundSettings {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(|error| named(&error))?;
         let found: Self = serde_json::from_str(&text).map_err(|error| named(&error))?;
-        let here = kernel(root, "hostname");
+        let (here, boot_id) = (kernel(root, "hostname"), kernel(root, "random/boot_id"));
+        let rebooted = found.boot_id != boot_id;
+        // A container has another name each time, and the boot of its node.
+        let is_known = boot_id.is_some() && !rebooted;
         if let (Some(other), Some(here)) = (&found.host, &here)
             && other != here
+            && !is_known
         {
             let path = path.display();
             return Err(format!(
@@ -114,7 +118,6 @@ impl FoundSettings {
                  remove {path}, which says what it was found with"
             ));
         }
-        let rebooted = found.boot_id != kernel(root, "random/boot_id");
         if !rebooted {
             let gpus: Vec<(usize, u32)> = found.gpus.iter().map(|gpu| (gpu.gpu, gpu.found_mw)).collect();
             let failed: Vec<String> = found
@@ -141,4 +144,33 @@ impl FoundSettings {
 fn kernel(root: &Path, name: &str) -> Option<String> {
     let text = fs::read_to_string(root.join("proc/sys/kernel").join(name)).ok()?;
     Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The session of a container that was started anew was refused, by the name of one that is gone.
+    #[test]
+    fn a_node_of_another_name_is_the_same_until_its_next_boot() {
+        let home = tempfile::tempdir().unwrap();
+        let kernel = home.path().join("proc/sys/kernel");
+        fs::create_dir_all(kernel.join("random")).unwrap();
+        fs::write(kernel.join("hostname"), "b\n").unwrap();
+        let record = home.path().join(FoundSettings::NAME);
+        let found = FoundSettings {
+            schema_version: SCHEMA,
+            host: Some("a".into()),
+            boot_id: Some("1".into()),
+            files: Vec::new(),
+            gpus: Vec::new(),
+        };
+        let restored = |boot: &str| {
+            fs::write(kernel.join("random/boot_id"), boot).unwrap();
+            found.write(&record).unwrap();
+            FoundSettings::restore(&record, home.path())
+        };
+        assert_eq!(restored("1\n"), Ok(Restored::Done));
+        assert!(restored("2\n").unwrap_err().contains("those of a have not been put back, and this is b"));
+    }
 }
