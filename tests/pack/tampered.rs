@@ -142,6 +142,13 @@ fn an_hpl_dat_that_is_not_that_of_the_run_is_named_with_the_parameter() {
     found("another NBMIN", changed(|params| params.nbmin += 1), &["NBMIN is", "T/V W"]);
     found("another ALIGN", changed(|params| params.align += 8), &["ALIGN is"]);
     found("another EQUIL", changed(|params| params.equil = !params.equil), &["EQUIL is"]);
+    let threads = |folder: &Path| {
+        edit(folder, "engine-params.toml", |text| text.replacen("threads = ", "threads = 1", 1));
+        sum_up(folder);
+    };
+    found("other threads", threads, &["engine-params.toml: it is not that of the packed run"]);
+    let none = |folder: &Path| std::fs::remove_file(folder.join("engine-params.toml")).unwrap();
+    found("no engine-params.toml", |f| (none(f), sum_up(f)).1, &["engine-params.toml: cannot be read"]);
     found("no HPL.dat", |f| (edit(f, "HPL.dat", |_| "x".to_owned()), sum_up(f)).1, &["HPL.dat: it is not an HPL.dat"]);
 }
 
@@ -167,6 +174,10 @@ fn a_record_that_was_changed_is_named_with_the_trial() {
     found("a session", changed(is_final, other), &["it is of the session another"]);
     let unhashed = |row: &mut Value| row["output_sha256"] = Value::Null;
     found("no hash", changed(is_final, unhashed), &["nothing shows that it is unmodified"]);
+    // A lucky run of the search has a record, an output and a hash, too.
+    let of_search = |row: &mut Value| row["strategy"] = "bayes".into();
+    let words = format!("its trial {} is not the passed final run of the best", super::packed_trial());
+    found("another run than the final one", changed(is_final, of_search), &[&words]);
     let first = |row: &Value| row["trial"] == 0;
     found(
         "a reason",

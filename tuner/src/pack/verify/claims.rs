@@ -14,6 +14,7 @@ use crate::pack::sources::{Derived, Sources};
 use crate::pack::values::{OF_PROGRAMS, fields};
 use crate::pack::{Purpose, nodes, repeats, sheet};
 use crate::record::plain::{self, TEXT_BYTES};
+use crate::report::Summary;
 
 /// What to do about a pack that was changed.
 pub(super) const AGAIN: &str = "make the pack anew from the run folder, by hpl-tune pack";
@@ -27,7 +28,10 @@ pub(super) fn verify(checked: &mut Checked, root: &Path, manifest: &Manifest, po
     asked_fields(checked, manifest);
     texts(checked, root, manifest);
     match Scored::in_pack(root, manifest.trial) {
-        Ok(scored) => of_run(checked, root, manifest, &scored, power),
+        Ok(scored) => {
+            final_run(checked, manifest, &scored);
+            of_run(checked, root, manifest, &scored, power);
+        }
         Err(error) => checked.find(manifest::NAME, format!("it cannot be compared with its record: {error}"), AGAIN),
     }
     checked.looked("the fields and sheets with the score, the record and the files of the pack");
@@ -94,6 +98,18 @@ fn texts(checked: &mut Checked, root: &Path, manifest: &Manifest) {
         if read(root, &name) != Some(text.into_bytes()) {
             checked.find(name, format!("it does not say what {} has", manifest::NAME), AGAIN);
         }
+    }
+}
+
+/// The packed run, which has to be the one that the record calls the passed final run of the best: any other was chosen by its own rate.
+fn final_run(checked: &mut Checked, manifest: &Manifest, scored: &Scored) {
+    let summary = Summary::new(&scored.session, &scored.rows);
+    let last = summary.verified_run().map(|row| row.trial);
+    if last != Some(manifest.trial) {
+        let instead = last.map_or("there is none".to_owned(), |trial| format!("that is trial {trial}"));
+        let problem =
+            format!("its trial {} is not the passed final run of the best in journal.jsonl: {instead}", manifest.trial);
+        checked.find(manifest::NAME, problem, AGAIN);
     }
 }
 

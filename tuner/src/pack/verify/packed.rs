@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::claims::{self, AGAIN};
 use super::output::{self, ORIGINAL, results};
-use super::{Checked, record};
+use super::{Checked, record, run_folder};
 use crate::pack::folder::{SUMS, files_below, parse_sums};
 use crate::pack::manifest::{self, Manifest};
 use crate::pack::power::Power;
@@ -80,7 +80,7 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
     };
     let text = String::from_utf8_lossy(&bytes);
     let dat = plain::text(&root.join("HPL.dat"), TEXT_BYTES).unwrap_or_default();
-    let obeyed = super::run_folder::obeyed(session, &root.join("record/engine.toml"));
+    let obeyed = run_folder::obeyed(session, &root.join("record/engine.toml"));
     let dat = output::against_dat(checked, ["HPL.dat", "HPL.out"], &dat, &text, obeyed);
     output::arithmetic(checked, "HPL.out", &text, dat.map_or(16.0, |dat| dat.threshold));
     let hash = sha256::of_bytes(&bytes);
@@ -132,6 +132,9 @@ fn score(checked: &mut Checked, root: &Path, manifest: &Manifest, session: Optio
         }
     }
     output::against_row(checked, "HPL.out", &text, row);
+    if session.is_some_and(|session| session.engine == Session::OURS) {
+        run_folder::engine_params(checked, &root.join("engine-params.toml"), ("the packed run", row), AGAIN);
+    }
     checked.looked(format!("HPL.out with trial {} of the journal", row.trial));
 }
 

@@ -128,14 +128,7 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
         Err(error) => checked.find("HPL.dat", format!("cannot be read: {error}"), AGAIN),
     }
     if session.engine == Session::OURS {
-        let params = plain::text(&folder.engine_params(), TEXT_BYTES).map_err(|error| error.to_string());
-        match params.and_then(|text| toml::from_str::<EngineParams>(&text).map_err(|error| error.to_string())) {
-            Ok(params) if params == candidate.engine => {}
-            Ok(_) => {
-                checked.find("engine-params.toml", format!("it is not that of the best, trial {}", row.trial), AGAIN)
-            }
-            Err(error) => checked.find("engine-params.toml", error, AGAIN),
-        }
+        engine_params(checked, &folder.engine_params(), ("the best", row), AGAIN);
     }
     let [bytes, own] =
         [folder.hpl_out(), folder.trial(row.trial).join(results)].map(|path| plain::read(&path, TEXT_BYTES));
@@ -153,6 +146,17 @@ fn best(checked: &mut Checked, folder: &RunFolder, session: &Session, rows: &[Ro
         (Err(_), Err(_)) => {}
     }
     checked.looked(format!("HPL.dat, engine-params.toml and HPL.out with the best, trial {}", row.trial));
+}
+
+/// The engine-params.toml at `path`, which has to be that of `row`, which is called `whose`.
+pub(super) fn engine_params(checked: &mut Checked, path: &Path, (whose, row): (&str, &Row), way_out: &str) {
+    const NAME: &str = "engine-params.toml";
+    let params = plain::text(path, TEXT_BYTES).map_err(|error| format!("cannot be read: {error}"));
+    match params.and_then(|text| toml::from_str::<EngineParams>(&text).map_err(|error| error.to_string())) {
+        Ok(params) if params == row.candidate().engine => {}
+        Ok(_) => checked.find(NAME, format!("it is not that of {whose}, trial {}", row.trial), way_out),
+        Err(error) => checked.find(NAME, error, way_out),
+    }
 }
 
 /// Which parameters an engine takes: ours all; another one those of its profile at `path`, none where that cannot be read.
