@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::{copy, intact, packed_trial, run};
+use super::{copy, edit, intact, packed_trial, run};
 use crate::program::{err, hpl_tune, out};
 
 /// What a command prints that must end, and within a minute.
@@ -64,6 +64,38 @@ fn verify_names_pipes_links_and_devices_and_reads_none() {
     for words in [&*said, "HPL.dat: cannot be read: it is no regular file"] {
         assert!(out(&output).contains(words), "'{words}' is not in: {}", out(&output));
     }
+}
+
+#[test]
+fn verify_waits_for_no_profile_and_decodes_no_table_that_a_link_leads_to() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, _) = copied(home.path());
+    let [table, elsewhere] = [folder.join("trials.parquet"), home.path().join("elsewhere.parquet")];
+    std::fs::rename(&table, &elsewhere).unwrap();
+    symlink(&elsewhere, &table).unwrap();
+    // As of another engine, whose profile is read.
+    edit(&folder, "session.toml", |text| text.replacen("engine = \"hpl\"", "engine = \"mine\"", 1));
+    mkfifo(&folder.join("engine.toml"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let output = within_a_minute(hpl_tune().arg("verify").arg(&folder));
+    assert_eq!(output.status.code(), Some(6), "{}", err(&output));
+    for name in ["engine.toml", "trials.parquet"] {
+        let told = |line: &str| line.contains(&format!("{name}: ")) && line.contains("no regular file");
+        assert!(out(&output).lines().any(told), "{name} is not in: {}", out(&output));
+    }
+}
+
+#[test]
+fn watch_waits_for_no_pipe() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, _) = copied(home.path());
+    let watch = || within_a_minute(hpl_tune().arg("watch").arg(&folder).arg("--once"));
+    for name in ["lock", "report.html"] {
+        pipe(&folder.join(name));
+        assert!(watch().status.success(), "{name}: {}", err(&watch()));
+    }
+    pipe(&folder.join("journal.jsonl"));
+    let output = watch();
+    assert!(!output.status.success() && err(&output).contains("no regular file"), "{}", err(&output));
 }
 
 #[test]

@@ -142,6 +142,10 @@ fn measurement(
 pub(super) fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
     // An unreadable file contains no result, which the message states.
-    let _ = fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+    let _ = match fs::metadata(path) {
+        // What is a pipe or a device would never end.
+        Ok(about) if !about.is_file() => Ok(0),
+        _ => fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)),
+    };
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,6 +1,5 @@
 //! The journal while it grows: each look reads what is new.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::RecordError;
 use crate::record::Row;
 use crate::record::journal::{BadLine, Contents};
+use crate::record::plain;
 
 /// What a look at a journal has found.
 #[derive(Debug, Default, PartialEq)]
@@ -63,7 +63,7 @@ impl Follower {
 
     fn read_on(&mut self) -> Result<News, RecordError> {
         let read_error = |cause| RecordError::Read { path: self.path.clone(), cause };
-        let mut file = match File::open(&self.path) {
+        let mut file = match plain::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let anew = self.file.is_some();
                 *self = Self::new(&self.path);

@@ -1,6 +1,6 @@
 //! The run folder, read again and again: what is new since the last look.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -14,6 +14,7 @@ use crate::error::RecordError;
 use crate::record::folder::RunFolder;
 use crate::record::follow::Follower;
 use crate::record::now::Now;
+use crate::record::plain;
 use crate::record::session::{RanOn, Session};
 use crate::record::store::predicted;
 use crate::record::{Prediction, Row};
@@ -93,6 +94,7 @@ impl Reader {
     /// [`RecordError`] where there is none, or one that this program cannot read.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         let folder = RunFolder::open(path)?;
+        folder.check_record()?;
         let session = Session::load(&folder.session_toml())?;
         let record = Record {
             folder: folder.root().to_owned(),
@@ -132,6 +134,7 @@ impl Reader {
     }
 
     fn read_on(&mut self) -> Result<(), RecordError> {
+        self.folder.check_record()?;
         if self.files.session.look(&self.folder.session_toml()) {
             self.take_session(Session::load(&self.folder.session_toml())?);
         }
@@ -256,7 +259,7 @@ struct Seen {
 impl Seen {
     /// Whether the file has changed since the last look. It is opened, which on a network file system asks the server.
     fn look(&mut self, path: &Path) -> bool {
-        let about = File::open(path).and_then(|file| file.metadata());
+        let about = plain::open(path).and_then(|file| file.metadata());
         let stamp = about.ok().and_then(|about| Some((about.modified().ok()?, about.len(), about.ino())));
         if stamp == self.stamp {
             return false;
@@ -281,6 +284,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
 
     use super::*;

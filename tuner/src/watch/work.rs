@@ -8,6 +8,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::record::plain::{self, TEXT_BYTES};
+
 /// Seconds without a change after which files are no sign of life any more.
 const FRESH_S: f64 = 20.0;
 
@@ -81,7 +83,7 @@ fn has_ended(stat: &str) -> bool {
 
 /// The number in the lock file, the first word.
 fn process(lock: &Path) -> Option<u32> {
-    fs::read_to_string(lock).ok()?.split_whitespace().next()?.parse().ok()
+    plain::text(lock, TEXT_BYTES).ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// Whether this line of the table, `1: FLOCK  ADVISORY  WRITE 1685 fe:00:5309333 0 EOF`, is a lock to write on a file of this device and

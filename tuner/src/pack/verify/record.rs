@@ -60,6 +60,11 @@ pub(super) fn read(checked: &mut Checked, folder: &Path, place: &str) -> (Option
 pub(super) fn against_parquet(checked: &mut Checked, folder: &Path, place: &str, rows: &[Row], decoder: &Decoder) {
     let file = format!("{place}trials.parquet");
     let path = folder.join("trials.parquet");
+    // Of a link the rows would be those of a file elsewhere.
+    if let Err(error) = plain::check(&path) {
+        checked.find(file, format!("cannot be read: {error}"), "hpl-tune --resume of the run folder writes it anew");
+        return;
+    }
     if !path.is_file() {
         checked.find(file, "it is missing", "hpl-tune --resume of the run folder writes it anew");
         return;

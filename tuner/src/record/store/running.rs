@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use objectives::real::{GuardRecord, RunSpec};
 
 use crate::record::folder::RunFolder;
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::{Begun, Identity, Prediction};
 
 /// Who a trial is, in its folder, written before it runs.
@@ -54,5 +55,5 @@ pub fn predicted(folder: &RunFolder, trial: u64) -> Option<Prediction> {
 
 /// What a trial's folder says of it; `None` where the trial was never started.
 pub(super) fn begun(folder: &Path) -> Option<Begun> {
-    serde_json::from_slice(&std::fs::read(folder.join(TRIAL)).ok()?).ok()
+    serde_json::from_slice(&plain::read(&folder.join(TRIAL), TEXT_BYTES).ok()?).ok()
 }

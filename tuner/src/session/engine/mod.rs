@@ -27,6 +27,7 @@ use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::record::Row;
 use crate::record::folder::{RunFolder, replace_file};
+use crate::record::plain::{self, TEXT_BYTES};
 use crate::record::session::Session;
 
 /// The program of a profile whose runs are those of this program.
@@ -209,7 +210,7 @@ impl Engine {
             return Ok(engine.clocked_by(session.slurm_clock.clone()));
         }
         let path = folder.engine_toml();
-        let text = std::fs::read_to_string(&path).map_err(RecordError::read(&path))?;
+        let text = plain::text(&path, TEXT_BYTES).map_err(RecordError::read(&path))?;
         let foreign =
             Profile::parse(&text).and_then(Foreign::new).map_err(|error| RecordError::damaged(&path, error))?;
         Ok(Self::Foreign(Box::new(foreign)).clocked_by(session.slurm_clock.clone()))
