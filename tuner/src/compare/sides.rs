@@ -77,7 +77,7 @@ impl<'a> Side<'a> {
         Self {
             source,
             runs: all.iter().copied().filter(|run| run.rate_gflops().is_some()).collect(),
-            wrong: count(Ended::Wrong),
+            wrong: count(Ended::Wrong) + source.wrong_before,
             wrong_of_other: 0,
             unchecked: count(Ended::Unchecked),
             lost: count(Ended::Lost),
@@ -249,6 +249,7 @@ pub(crate) mod tests {
             kind: "HPL.out",
             runs,
             chosen_before: false,
+            wrong_before: 0,
             session_command: None,
             simulated: false,
             notes: Vec::new(),
@@ -266,6 +267,14 @@ pub(crate) mod tests {
         assert!(of_a.chosen_here() && !of_b.chosen_here());
         assert_eq!((of_b.rates(), of_b.wrong, of_b.lost), (vec![10.0], 1, 1));
         assert_eq!((of_a.range(), of_a.residual()), ([11.0, 12.0], Some(0.002)));
+    }
+
+    #[test]
+    fn what_failed_before_the_choice_counts_on_its_side() {
+        let [a, b] = ["a", "b"].map(|name| source(name, vec![run(1000, 96, 9.0)]));
+        let b = Source { wrong_before: 1, ..b };
+        let [of_a, of_b] = sides(&a, &b).unwrap();
+        assert_eq!((of_a.wrong, of_b.wrong), (0, 1));
     }
 
     /// HPL.out has nothing of the threads that a record has: by these no configuration was the same.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use objectives::real::Extent;
+
 use super::files;
 use super::run::{Ended, Known, Run, RunOrigin};
 use crate::exit::bad_input;
@@ -23,6 +25,8 @@ pub struct Source {
     pub runs: Vec<Run>,
     /// Whether these runs were made after their configuration was chosen, so that the choice has no part in their rates.
     pub chosen_before: bool,
+    /// Whole runs of the best whose residual failed before the choice, at whatever N: such a final run is made once more.
+    pub wrong_before: usize,
     /// The command that started the session.
     pub session_command: Option<String>,
     /// Whether the runs are simulated.
@@ -44,7 +48,8 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     })?;
     let (kind, runs) = files::runs(&bytes).map_err(|error| bad_input(format!("{}: {error}", path.display())))?;
     let (path, notes) = (path.to_path_buf(), Vec::new());
-    Ok(Source { path, kind, runs, chosen_before: false, session_command: None, simulated: false, notes })
+    let (chosen_before, wrong_before, session_command, simulated) = (false, 0, None, false);
+    Ok(Source { path, kind, runs, chosen_before, wrong_before, session_command, simulated, notes })
 }
 
 /// The runs of the best of a session from its final run on; of a session without that all its runs.
@@ -74,6 +79,7 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
         notes.push("the pairs after the final run made the default the best: that luck is in its rates".to_owned());
     }
     let best = found.best.filter(|_| chosen.is_some());
+    let mut wrong_before = 0;
     let runs = match (chosen, best) {
         (Some(at), Some(best)) => {
             let n = best.candidate.hpl.n;
@@ -81,6 +87,8 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
             let of_best = |rows: &[Row]| rows.iter().filter(is_of_best).map(of_row).collect::<Vec<Run>>();
             let after = of_best(&rows[at..]);
             if after.iter().any(|run| run.rate_gflops().is_some()) {
+                let is_wrong = |row: &&Row| row.extent == Extent::Whole && row.outcome == Outcome::Residual;
+                wrong_before = rows[..at].iter().filter(is_of_best).filter(is_wrong).count();
                 after
             } else {
                 // A default that has taken the place of the choice.
@@ -98,6 +106,7 @@ fn of_folder(path: &Path) -> anyhow::Result<Source> {
         kind: "run folder",
         runs,
         chosen_before: chosen.is_some() && !chosen_after,
+        wrong_before,
         session_command: Some(session.command.clone()),
         simulated: session.is_simulated(),
         notes,
@@ -138,10 +147,15 @@ mod tests {
 
     /// A session with a final run and these rounds of default, expert and best.
     fn session_in(path: &Path, rounds: &[(f64, f64, f64)]) {
+        session_of(path, &with_rounds(rounds));
+    }
+
+    /// A session with these rows.
+    fn session_of(path: &Path, rows: &[Row]) {
         let (folder, _lock) = RunFolder::create(path).unwrap();
         session().save(&folder.session_toml()).unwrap();
         let (mut journal, _) = Journal::open(&folder.journal()).unwrap();
-        with_rounds(rounds).iter().for_each(|row| journal.append(row).unwrap());
+        rows.iter().for_each(|row| journal.append(row).unwrap());
     }
 
     /// What is compared of such a session.
@@ -160,6 +174,21 @@ mod tests {
         assert_eq!(rates, [12.0; 7]);
         assert!(source.chosen_before && source.session_command.is_some());
         assert!(source.runs.iter().all(|run| run.candidate.hpl.nb == 192));
+    }
+
+    /// The final run was made once more, at another N.
+    #[test]
+    fn a_final_run_that_failed_before_the_one_that_passed_counts_as_wrong() {
+        let mut rows = with_rounds(&[(10.0, 9.0, 12.0); 6]);
+        let at = rows.iter().position(|row| row.strategy == Identity::FINAL).unwrap();
+        let failed = Row { passed: false, outcome: Outcome::Residual, rate_gflops: None, ..rows[at].clone() };
+        let of_other = Row { nb: failed.nb + 1, trial: 100, ..failed.clone() };
+        rows.splice(at..at, [Row { n: failed.n + 100, trial: 99, ..failed }, of_other]);
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        session_of(&path, &rows);
+        let source = read(&path).unwrap();
+        assert_eq!((source.wrong_before, source.runs.len()), (1, 7));
     }
 
     /// They are those of the default then, which these same runs have chosen.
