@@ -120,6 +120,17 @@ fn the_archive_holds_the_folder() {
     assert_eq!(unpacked.status.code(), Some(0), "{}", out(&unpacked));
 }
 
+/// The archive was in the folder then, and no part of what its sums list.
+#[test]
+fn a_slash_behind_the_folder_leaves_the_archive_beside_it() {
+    let home = tempfile::tempdir().unwrap();
+    let packed = pack("top500", &home.path().join("packed/"), &[]);
+    assert_eq!(packed.status.code(), Some(0), "{}", err(&packed));
+    assert!(home.path().join("packed.tar.zst").is_file());
+    let verified = verify(&home.path().join("packed"));
+    assert_eq!(verified.status.code(), Some(0), "{}", out(&verified));
+}
+
 #[test]
 fn an_archive_that_is_there_is_not_replaced() {
     let home = tempfile::tempdir().unwrap();

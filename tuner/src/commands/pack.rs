@@ -89,9 +89,9 @@ fn packed(request: &PackRequest<'_>, with_archive: bool) -> anyhow::Result<u8> {
     Ok(if refused { exit::CHECK_FAILED } else { exit::DONE })
 }
 
-/// The archive, next to the folder.
+/// The archive, next to the folder: a slash at the end of its path would put it into the folder.
 fn archive_of(folder: &Path) -> PathBuf {
-    let mut path = folder.as_os_str().to_owned();
+    let mut path = folder.components().collect::<PathBuf>().into_os_string();
     path.push(".tar.zst");
     PathBuf::from(path)
 }
