@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::path::Path;
 
 use hpl::measure::survey::{RankSurvey, Survey};
 use hpl::program::files::check_writable;
@@ -12,7 +13,7 @@ use objectives::real::quoted;
 use serde_json::json;
 use space::machine::{Host, Layer, Machine, Node};
 use space::stats::{MedianSpread, summary};
-use space::{Candidate, HplParams};
+use space::{Candidate, EngineParams, HplParams, KernelChoice};
 
 use crate::cli::survey::SurveyArgs;
 use crate::cluster::acceptance::LOAD;
@@ -57,7 +58,11 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     let hpl = HplParams { nb: args.nb as usize, ..HplParams::baseline(args.n as usize, 1, ranks) };
     let candidate = Candidate { hpl, engine };
     let calibrated = match &args.machine {
-        Some(path) => input::load(&path.display().to_string())?,
+        Some(path) => {
+            let calibrated = input::load(&path.display().to_string())?;
+            check_kernels(path, &calibrated, &candidate.engine)?;
+            calibrated
+        }
         None => Machine::default(),
     };
     let Survey { ranks: found, .. } = match &args.program {
@@ -88,6 +93,28 @@ pub fn survey(args: &SurveyArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// Refuses a description, that at `path`, whose rates and phases are of other kernels than the ranks are measured with: predictions would
+/// mix the two.
+fn check_kernels(path: &Path, calibrated: &Machine, engine: &EngineParams) -> anyhow::Result<()> {
+    let described = &calibrated.host.kernels;
+    let has_rates = !(calibrated.rates.is_empty() && calibrated.phases.is_empty());
+    let of_ranks = match &engine.rank_kernels[..] {
+        [] => std::slice::from_ref(&engine.kernels),
+        own => own,
+    };
+    // It is of one node: where ranks have kernels of their own, those of some of them.
+    if !has_rates || described.is_empty() || of_ranks.contains(&KernelChoice::from(described.clone())) {
+        return Ok(());
+    }
+    let surveyed: Vec<String> = of_ranks.iter().map(ToString::to_string).collect();
+    Err(bad_input(format!(
+        "--machine {}: its rates are of the kernels {described}, and the ranks are measured with {}; write kernels = \"{described}\" \
+         into the file of --engine-params, or give a description of the same kernels",
+        path.display(),
+        surveyed.join(", ")
+    )))
 }
 
 /// Ranks slower than typical.
@@ -216,7 +243,47 @@ fn machine(candidate: &Candidate, found: &[RankSurvey], calibrated: Machine, in_
 
 #[cfg(test)]
 mod tests {
+    use space::machine::{Rate, RateKernel};
+
     use super::*;
+
+    #[test]
+    fn a_description_of_other_kernels_than_those_of_the_ranks_is_refused() {
+        let rate = Rate {
+            kernel: RateKernel::Dgemm,
+            threads: 1,
+            coefficients: vec![1e-10],
+            valid: Vec::new(),
+            spread: 0.0,
+            fit_error: 0.0,
+            date: String::new(),
+            origin: String::new(),
+        };
+        let of = |kernels: &str, rates: Vec<Rate>| Machine {
+            host: Host { kernels: kernels.to_owned(), ..Host::default() },
+            rates,
+            ..Machine::default()
+        };
+        let refused = |machine: &Machine, engine: &EngineParams| {
+            check_kernels(Path::new("m.toml"), machine, engine).err().map(|error| error.to_string())
+        };
+        let blas = of("/lib/blas.so", vec![rate.clone()]);
+        let builtin = EngineParams::default();
+        let message = refused(&blas, &builtin).unwrap();
+        assert!(message.contains("measured with builtin; write kernels = \"/lib/blas.so\""), "{message}");
+        let loaded = EngineParams { kernels: KernelChoice::Blas("/lib/blas.so".into()), ..EngineParams::default() };
+        let mixed = EngineParams {
+            rank_kernels: vec![KernelChoice::Builtin, loaded.kernels.clone()],
+            ..EngineParams::default()
+        };
+        for engine in [&loaded, &mixed] {
+            assert_eq!(refused(&blas, engine), None);
+        }
+        // Without rates nothing is mixed, and of some descriptions nobody knows.
+        for machine in [of("/lib/blas.so", Vec::new()), of("", vec![rate])] {
+            assert_eq!(refused(&machine, &builtin), None);
+        }
+    }
 
     /// A launcher that deals the ranks to the hosts in turn had a warning for each rank.
     #[test]
