@@ -17,7 +17,9 @@ use space::stats::summary;
 use space::{KernelChoice, RunResult, Unequal};
 
 use self::runs::Runs;
-use self::warnings::{disturbances, inaccurate_phases, inaccurate_rates, interrupted_runs, interruptions, slowed_runs};
+use self::warnings::{
+    disturbances, failed_runs, inaccurate_phases, inaccurate_rates, interrupted_runs, interruptions, slowed_runs,
+};
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
 use crate::timeline::own::{Observed, learn, refined};
@@ -64,12 +66,16 @@ pub struct CalibrationOptions {
 pub struct Calibration {
     /// The description.
     pub machine: Machine,
-    /// Disturbances of the measurements; empty on an idle machine.
+    /// What makes it doubtful; empty on an idle machine whose runs are right.
     pub warnings: Vec<String>,
     /// Wall-clock seconds used.
     pub elapsed_s: f64,
     /// The samples behind the rates.
     pub samples: Vec<Sample>,
+    /// Short runs of the engine that were made.
+    pub runs: usize,
+    /// Those of them whose residual failed.
+    pub runs_failed: usize,
 }
 
 /// Why a calibration failed.
@@ -116,6 +122,7 @@ pub fn calibrate(
     let rates = rates(&samples, &date, &options.origin)?;
     let (phases, doubt) = phases(&runs, &date, &options.origin);
     let mut warnings = disturbances(&before, &after, cores);
+    warnings.extend(failed_runs(&runs));
     warnings.extend(interruptions(&samples));
     warnings.extend(interrupted_runs(&runs));
     warnings.extend(doubt);
@@ -142,8 +149,9 @@ pub fn calibrate(
         layers: layers(&samples, cores)?,
         ..Machine::default()
     };
+    let (made, runs_failed) = (runs.made, runs.failed);
     let machine = corrected(&machine, runs.results);
-    Ok(Calibration { machine, warnings, elapsed_s: started.elapsed().as_secs_f64(), samples })
+    Ok(Calibration { machine, warnings, elapsed_s: started.elapsed().as_secs_f64(), samples, runs: made, runs_failed })
 }
 
 /// Times of kernels, memory and messages, within their share of the budget.

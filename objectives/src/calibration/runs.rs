@@ -52,6 +52,8 @@ pub(super) struct Runs {
     /// Runs during which other processes took a core; they are among the results only when there are few others.
     pub(super) disturbed: usize,
     pub(super) made: usize,
+    /// Runs whose residual failed, which are not among the results.
+    pub(super) failed: usize,
 }
 
 impl Runs {
@@ -167,6 +169,8 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         if result.passed {
             clean.push(!disturbed);
             runs.results.push(result);
+        } else {
+            runs.failed += 1;
         }
         progress(((used_s + cost_s - begun_s) / left_s.max(f64::MIN_POSITIVE)).min(1.0));
     }

@@ -43,6 +43,17 @@ pub(super) fn interruptions(samples: &[Sample]) -> Option<String> {
     })
 }
 
+/// Whether runs of the engine gave wrong results: these are left out, and runs of a session with the same kernels may fail as they did.
+pub(super) fn failed_runs(runs: &Runs) -> Option<String> {
+    let Runs { made, failed, .. } = runs;
+    (*failed > 0).then(|| {
+        format!(
+            "the residual of {failed} of {made} runs FAILED, which are left out: kernels, memory or processor compute wrongly; try \
+             other kernels by --blas"
+        )
+    })
+}
+
 /// Whether other processes took cores from the runs of the engine.
 pub(super) fn interrupted_runs(runs: &Runs) -> Option<String> {
     let share = runs.disturbed_share();
@@ -117,6 +128,9 @@ mod tests {
         };
         assert_eq!(interruptions(&[sample(0), sample(3)]), None);
         assert!(interruptions(&[sample(2), sample(8)]).unwrap().contains("50 %"));
+        let of_runs = |failed| failed_runs(&Runs { made: 40, failed, ..Runs::default() });
+        assert_eq!(of_runs(0), None);
+        assert!(of_runs(3).unwrap().starts_with("the residual of 3 of 40 runs FAILED"));
         assert_eq!(slowed_runs(2, 20), None);
         assert!(slowed_runs(10, 40).unwrap().contains("25 %"));
         let rate = |spread, fit_error| Rate {

@@ -17,7 +17,8 @@ use crate::search::progress::Progress;
 /// Shortest and longest calibration in seconds.
 const LIMITS_S: std::ops::RangeInclusive<f64> = 2.0..=LONGEST_CALIBRATION_S;
 
-/// Measures this machine and writes what was found; warnings go to standard error.
+/// Measures this machine and writes what was found; warnings go to standard error. The exit code is that of a failed residual where the
+/// residual of each run failed.
 ///
 /// # Errors
 /// A budget outside 2 s to 60 s, kernels that cannot be used, a machine too busy or small to measure, or a file
@@ -67,7 +68,12 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{text}\nwritten to {}", args.out.display())?;
     }
-    Ok(exit::DONE)
+    Ok(code(calibration.runs, calibration.runs_failed))
+}
+
+/// The exit code after so many runs, of which `failed` had a wrong result.
+fn code(runs: usize, failed: usize) -> u8 {
+    if failed > 0 && failed == runs { exit::RESIDUAL } else { exit::DONE }
 }
 
 #[cfg(test)]
@@ -77,6 +83,12 @@ mod tests {
     use space::KernelChoice;
 
     use super::*;
+
+    #[test]
+    fn wrong_results_alone_are_told_by_the_exit_code() {
+        assert_eq!([(0, 0), (40, 0), (40, 39)].map(|(runs, failed)| code(runs, failed)), [exit::DONE; 3]);
+        assert_eq!(code(40, 40), exit::RESIDUAL);
+    }
 
     /// What was measured was lost, as it is printed once it is written.
     #[test]
