@@ -7,5 +7,6 @@
 
 pub mod advice;
 pub mod around;
+mod memory;
 pub mod power;
 pub mod settings;
