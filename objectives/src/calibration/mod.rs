@@ -121,7 +121,7 @@ pub fn calibrate(
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let rates = rates(&samples, &date, &options.origin)?;
     let (phases, doubt) = phases(&runs, &date, &options.origin);
-    let mut warnings = disturbances(&before, &after, cores);
+    let mut warnings = disturbances(&before, &after, cores, hpl::machine::host::cpus_online());
     warnings.extend(failed_runs(&runs));
     warnings.extend(interruptions(&samples));
     warnings.extend(interrupted_runs(&runs));

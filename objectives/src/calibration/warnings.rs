@@ -18,10 +18,12 @@ const STOLEN: f64 = 0.02;
 /// Share of disturbed rounds above which a warning is given.
 const DISTURBED: f64 = 0.2;
 
-/// Warnings about other load on the machine.
-pub(super) fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize) -> Vec<String> {
+/// Warnings about other load on the machine, of whose logical CPUs so many are `online`: the load of one of which runs have a part may be beside
+/// them.
+pub(super) fn disturbances(before: &HostFacts, after: &HostFacts, cores: usize, online: Option<usize>) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some(load) = before.load.filter(|load| *load > BUSY * cores as f64) {
+    let is_busy = |load: &f64| *load > BUSY * cores as f64 && !before.is_part(online);
+    if let Some(load) = before.load.filter(is_busy) {
         warnings.push(format!("the load was {load:.1} on {cores} cores before the calibration; end other work"));
     }
     let stolen = before.cpu_times.zip(after.cpu_times).and_then(|(before, after)| after.stolen_since(&before));
@@ -114,6 +116,22 @@ mod tests {
     use hpl::measure::probe::Quantity;
 
     use super::*;
+
+    #[test]
+    fn the_load_of_cores_that_others_have_is_no_warning() {
+        let facts = hpl::machine::host::facts();
+        let busy = HostFacts {
+            load: Some(9.0),
+            cores_allowed: vec![0, 1],
+            cores_physical: 2,
+            cpus_allowed: 2,
+            cpu_times: None,
+            ..facts
+        };
+        let warnings = |facts: &HostFacts, online| disturbances(facts, facts, 2, online).len();
+        assert_eq!([Some(2), None, Some(8)].map(|online| warnings(&busy, online)), [1, 1, 0]);
+        assert_eq!(warnings(&HostFacts { cores_physical: 8, ..busy }, None), 0, "a quota");
+    }
 
     #[test]
     fn doubts_are_told() {

@@ -1,6 +1,6 @@
 //! What the files of the system say, judged.
 
-use hpl::machine::host::HostFacts;
+use hpl::machine::host::{HostFacts, cpu_list};
 use objectives::calibration::BUSY;
 
 use super::advice::Advice;
@@ -21,7 +21,7 @@ pub fn lines(host: &HostFacts, facts: &Facts, system: &System) -> Vec<Advice> {
         Some(huge_pages(facts)),
         Some(memory(host, system)),
         Some(swap(system)),
-        load(host),
+        load(host, system),
         stolen(host, facts),
         smt(facts),
         numa(facts),
@@ -116,8 +116,16 @@ fn huge_pages(facts: &Facts) -> Advice {
     }
 }
 
-fn load(host: &HostFacts) -> Option<Advice> {
+fn load(host: &HostFacts, system: &System) -> Option<Advice> {
     let (load, cores) = (host.load?, host.cores_allowed.len());
+    let online = system.text("sys/devices/system/cpu/online").and_then(|text| cpu_list(&text));
+    if host.is_part(online.map(|cpus| cpus.len())) {
+        let found = format!(
+            "{load:.1} runnable processes on the whole machine in the last minute, of which runs have {cores} cores: others may be \
+             beside them"
+        );
+        return Some(Advice::fact("other load", found));
+    }
     let found = format!("{load:.1} runnable processes on {cores} cores in the last minute");
     Some(if load > BUSY * cores as f64 {
         Advice::change("other load", found, "end other work; top -o %CPU shows it")
@@ -254,6 +262,15 @@ mod tests {
             let advice = lines.iter().find(|advice| advice.state == CheckState::Change).unwrap();
             assert!(advice.change.as_ref().unwrap().contains(words), "{advice:?}");
         }
+    }
+
+    /// They are of other jobs there, which nobody is to end.
+    #[test]
+    fn the_load_of_a_machine_of_which_runs_have_a_part_is_not_judged() {
+        let lines = with(&[("proc/loadavg", "60.0 0.1 0.1 1/100 1\n"), ("sys/devices/system/cpu/online", "0-63\n")]);
+        assert_eq!(to_change(&lines), [""; 0], "{lines:?}");
+        let told = "60.0 runnable processes on the whole machine in the last minute, of which runs have 2 cores";
+        assert!(lines.iter().any(|advice| advice.found.starts_with(told)), "{lines:?}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub struct HostFacts {
     pub memory_available_bytes: u64,
     /// Memory limit of the cgroup in bytes, if it has one: that above which it is ended, or slowed down where that is lower.
     pub memory_limit_bytes: Option<u64>,
-    /// Runnable processes, mean of the last minute.
+    /// Runnable processes of the whole machine, mean of the last minute.
     pub load: Option<f64>,
     /// Time counters of all CPUs since boot.
     pub cpu_times: Option<CpuTimes>,
@@ -79,6 +79,12 @@ impl HostFacts {
             Some(vendor) => Err(format!("no NB is known that the vendor {vendor} advises")),
             None => Err("the vendor of the processor is unknown".to_owned()),
         }
+    }
+
+    /// Whether runs have a part of the machine's cores, whose logical CPUs `online` are: of its [`load`](Self::load) nothing says on which cores
+    /// it is. Without `online` only a quota shows it.
+    pub fn is_part(&self, online: Option<usize>) -> bool {
+        self.cores_allowed.len() < self.cores_physical || online.is_some_and(|online| self.cpus_allowed < online)
     }
 
     /// Specification of a search space for runs of order `n` on this host: all its cores and memory, the built-in kernels, any
@@ -186,6 +192,11 @@ pub fn facts_below(root: &Path) -> HostFacts {
         base_clock_hz: frequency("base_frequency"),
         cores_allowed,
     }
+}
+
+/// Logical CPUs of this machine that are online; `None` where the system does not say.
+pub fn cpus_online() -> Option<usize> {
+    Some(cpu_list(&read(Path::new(HERE).join("sys/devices/system/cpu/online"))?)?.len())
 }
 
 /// The socket of these logical CPUs; `None` for an empty list, or if they belong to several sockets.
