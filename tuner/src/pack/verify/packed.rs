@@ -6,7 +6,7 @@ use std::path::Path;
 use super::claims::{self, AGAIN};
 use super::output::{self, ORIGINAL, results};
 use super::{Checked, record, run_folder};
-use crate::pack::folder::{SUMS, files_below, parse_sums};
+use crate::pack::folder::{Below, SUMS, below, parse_sums};
 use crate::pack::manifest::{self, Manifest};
 use crate::pack::power::Power;
 use crate::pack::scored::{GUARD, RESULT};
@@ -60,7 +60,12 @@ fn sums(checked: &mut Checked, root: &Path) {
         }
     }
     let known: BTreeSet<&String> = listed.iter().map(|(_, path)| path).collect();
-    for path in files_below(root).unwrap_or_default() {
+    let Below { files, unlisted } = below(root);
+    for (folder, error) in unlisted {
+        let problem = format!("it cannot be listed, so that nothing says what is in it: {error}");
+        checked.find(folder, problem, "let it be read, by chmod u+rx, and verify again");
+    }
+    for path in files {
         if path != SUMS && !known.contains(&path) {
             checked.find(
                 path,
