@@ -1,11 +1,11 @@
 //! HPL.out against itself and against HPL.dat.
 
 use objectives::foreign::PrintedResult;
-use space::HplParams;
 use space::dat::HplDat;
 use space::flops::hpl_flops;
 use space::out::{OutRecord, parse, tv_code};
 use space::params::Coded;
+use space::{HplParams, Swap};
 
 use super::Checked;
 use crate::power::stamps;
@@ -105,6 +105,10 @@ fn rates(n: usize, time_s: f64) -> [f64; 2] {
 /// last.
 fn values(params: &HplParams) -> [(&'static str, String); 16] {
     let form = |value: space::Form| value.name().to_owned();
+    let swap = match params.swap {
+        Swap::Mix { threshold } => format!("{} with threshold {threshold}", params.swap.name()),
+        Swap::BinExch | Swap::Long => params.swap.name().to_owned(),
+    };
     [
         ("N", params.n.to_string()),
         ("NB", params.nb.to_string()),
@@ -117,7 +121,7 @@ fn values(params: &HplParams) -> [(&'static str, String); 16] {
         ("NDIV", params.ndiv.to_string()),
         ("PFACT", params.pfact.name().to_owned()),
         ("NBMIN", params.nbmin.to_string()),
-        ("SWAP", params.swap.name().to_owned()),
+        ("SWAP", swap),
         ("L1", form(params.l1)),
         ("U", form(params.u)),
         ("EQUIL", if params.equil { "yes" } else { "no" }.to_owned()),
@@ -274,6 +278,22 @@ mod tests {
 
     fn text(line: &str, residual: &str) -> String {
         format!("{line}\n||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= {residual}\n")
+    }
+
+    #[test]
+    fn the_threshold_of_swap_is_compared() {
+        let params = HplParams { swap: Swap::Mix { threshold: 60 }, ..HplParams::baseline(1000, 1, 2) };
+        let dat = HplDat::single(&params).write().unwrap();
+        let result = format!("{} 1000 {} 1 2 0.07 9.5452e+00", tv_code(&params), params.nb);
+        let findings = |threshold: usize| {
+            let output = format!("SWAP   : Mix (threshold = {threshold})\n") + &text(&result, "3.4e-03 ...... PASSED");
+            let mut checked = Checked::default();
+            against_dat(&mut checked, ["HPL.dat", "HPL.out"], &dat, &output, |_| true);
+            checked.findings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(findings(60), [] as [&str; 0]);
+        let told = "SWAP is mix with threshold 60, in HPL.out it is mix with threshold 64";
+        assert!(findings(64)[0].contains(told), "{:?}", findings(64));
     }
 
     /// Results as published: of the rules of a student competition (2025), and of Netlib's own page of results.
