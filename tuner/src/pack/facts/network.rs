@@ -9,7 +9,7 @@ use super::system::{System, field};
 pub struct Port {
     /// Its name in the system.
     pub name: String,
-    /// `Ethernet` or `InfiniBand`.
+    /// `Ethernet`, `InfiniBand` or `Omni-Path`.
     pub kind: String,
     /// Whether it is in use, as the system reports it.
     pub state: Option<String>,
@@ -25,6 +25,11 @@ pub struct Port {
 
 const NETS: &str = "sys/class/net";
 const VERBS: &str = "sys/class/infiniband";
+
+const INFINIBAND: &str = "InfiniBand";
+const OMNI_PATH: &str = "Omni-Path";
+/// The driver of Omni-Path, whose ports call their layer that of InfiniBand.
+const OMNI_PATH_DRIVER: &str = "hfi1";
 
 /// Ports that a device is behind, virtual ones left out.
 pub(super) fn ports(system: &System) -> Vec<Port> {
@@ -48,10 +53,15 @@ pub(super) fn ports(system: &System) -> Vec<Port> {
         let folder = format!("{VERBS}/{device}");
         let (firmware, pci) = (system.text(&format!("{folder}/fw_ver")), pci(&format!("{folder}/device")));
         let driver = system.link(&format!("{folder}/device/driver"));
+        let is_omni_path = driver.as_deref() == Some(OMNI_PATH_DRIVER);
         let port = |number: String| {
             let part = |file: &str| system.text(&format!("{folder}/ports/{number}/{file}"));
             Port {
-                kind: part("link_layer").unwrap_or_else(|| "InfiniBand".to_owned()),
+                kind: match part("link_layer") {
+                    _ if is_omni_path => OMNI_PATH.to_owned(),
+                    Some(layer) => layer,
+                    None => INFINIBAND.to_owned(),
+                },
                 state: part("state"),
                 rate: part("rate"),
                 driver: driver.clone(),
@@ -65,12 +75,15 @@ pub(super) fn ports(system: &System) -> Vec<Port> {
     verbs.chain(ethernet).collect()
 }
 
-/// The network between nodes, as far as the ports show: an active port of InfiniBand verbs, of which the rate is known; nothing is
+/// The network between nodes, as far as the ports show: an active port of InfiniBand or Omni-Path, of which the rate is known; nothing is
 /// said of Ethernet, which hosts have besides other networks.
 pub(super) fn interconnect(ports: &[Port]) -> Option<String> {
     let active = |port: &&Port| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"));
-    let port = ports.iter().filter(active).find(|port| port.kind == "InfiniBand")?;
-    Some(format!("InfiniBand, {}", port.rate.as_ref()?))
+    let port = ports.iter().filter(active).find(|port| [INFINIBAND, OMNI_PATH].contains(&port.kind.as_str()))?;
+    let rate = port.rate.as_deref()?;
+    // Behind its rate a port of Omni-Path has the generation of InfiniBand that is as fast.
+    let rate = if port.kind == OMNI_PATH { rate.split(" (").next().unwrap_or(rate) } else { rate };
+    Some(format!("{}, {rate}", port.kind))
 }
 
 /// PCI classes of accelerators: 3D controllers and processing accelerators.

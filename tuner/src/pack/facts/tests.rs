@@ -106,6 +106,28 @@ fn what_a_site_file_asks_for_is_told_as_far_as_it_is_known() {
     assert!(known.keys().all(|path| crate::pack::site::find(path).is_some()));
 }
 
+/// Its driver says that its layer is that of InfiniBand.
+#[test]
+fn omni_path_is_no_infiniband() {
+    let root = tempfile::tempdir().unwrap();
+    let device = "sys/class/infiniband/hfi1_0";
+    let port = |file: &str| format!("{device}/ports/1/{file}");
+    tree(
+        root.path(),
+        &[
+            (&port("link_layer"), "InfiniBand\n"),
+            (&port("state"), "4: ACTIVE\n"),
+            (&port("rate"), "100 Gb/sec (4X EDR)\n"),
+            (&format!("{device}/device/vendor"), "0x8086\n"),
+        ],
+    );
+    std::os::unix::fs::symlink("../../../bus/pci/drivers/hfi1", root.path().join(device).join("device/driver"))
+        .unwrap();
+    let facts = Facts::read(&System::at(root.path()));
+    assert_eq!(facts.ports[0].kind, "Omni-Path");
+    assert_eq!(facts.known().get("system.interconnect").map(String::as_str), Some("Omni-Path, 100 Gb/sec"));
+}
+
 #[test]
 fn an_empty_tree_tells_nothing() {
     let root = tempfile::tempdir().unwrap();
