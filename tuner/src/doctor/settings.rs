@@ -283,6 +283,42 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_near_all_of_the_memory_and_a_little_swap_are_no_reason_to_change() {
+        const MEMORY: &str = "proc/meminfo";
+        let swapped = "MemTotal: 8000000 kB\nMemAvailable: 7800000 kB\nSwapTotal: 90000 kB\nSwapFree: 20000 kB\n";
+        // Of 8192 MB.
+        for (file, text) in [
+            ("sys/fs/cgroup/job/memory.max", "7900000000\n"),
+            ("proc/self/limits", "Max address space 7900000000 unlimited bytes\n"),
+            (MEMORY, swapped),
+        ] {
+            let lines = with(&[(file, text)]);
+            assert_eq!(to_change(&lines), [""; 0], "{file}: {lines:?}");
+        }
+        let more = swapped.replace("SwapFree: 20000", "SwapFree: 0");
+        assert_eq!(to_change(&with(&[(MEMORY, &more)])), ["swap"]);
+    }
+
+    /// They were told to end programs, of which none used the memory.
+    #[test]
+    fn reserved_huge_pages_are_named_where_they_take_the_memory() {
+        let meminfo = "MemTotal: 8000000 kB\nMemAvailable: 3000000 kB\nSwapTotal: 0 kB\nHugetlb: 4194304 kB\n";
+        let advice = |text: &str| {
+            let lines = with(&[("proc/meminfo", text)]);
+            assert_eq!(to_change(&lines), ["memory"], "{lines:?}");
+            lines.into_iter().find(|advice| advice.topic == "memory").unwrap()
+        };
+        let reserved = advice(meminfo);
+        assert!(reserved.found.contains("4.0 GiB are reserved as huge pages"), "{reserved:?}");
+        assert!(reserved.change.as_ref().unwrap().contains("vm.nr_hugepages=0"), "{reserved:?}");
+        let few = advice(&meminfo.replace("4194304", "1048576"));
+        assert!(
+            few.found.contains("1.0 GiB are reserved") && few.change.as_ref().unwrap().contains("ps aux"),
+            "{few:?}"
+        );
+    }
+
+    #[test]
     fn a_quota_of_one_cpu_says_what_is_left() {
         let lines = with(&[("sys/fs/cgroup/job/cpu.max", "100000 100000\n")]);
         let advice = lines.iter().find(|advice| advice.topic == "CPU quota").unwrap();
