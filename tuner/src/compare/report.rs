@@ -94,7 +94,7 @@ pub struct SideReport {
     pub residual_failed: usize,
     /// Runs of it that are left out: without a check, or without a rate.
     pub left_out: usize,
-    /// Host, or the nodes of the job.
+    /// Host, or the nodes of the job; of several all, with commas, as of what follows.
     pub host: Option<String>,
     /// Engine.
     pub engine: Option<String>,
@@ -130,16 +130,17 @@ impl Report {
             Verdict::Slower => exit::CHECK_FAILED,
             Verdict::Faster | Verdict::Alike | Verdict::Open => exit::DONE,
         };
-        let (first_a, first_b) = (a.first()?, b.first()?);
+        let as_first = |side: &Side<'_>| Some(Run { origin: side.origin(), ..side.first()?.clone() });
+        let (as_a, as_b) = (as_first(a)?, as_first(b)?);
         Some(Self {
             schema_version: COMPARE_SCHEMA,
-            a: side(a, first_a),
-            b: side(b, first_b),
+            a: side(a, &as_a),
+            b: side(b, &as_b),
             ratio: RatioReport::from(&difference),
             tolerance,
             verdict,
             exit_code,
-            differs: differs(first_a, first_b),
+            differs: differs(&as_a, &as_b),
             notes: notes(a, b),
         })
     }
@@ -153,16 +154,16 @@ impl Report {
     }
 }
 
-fn side(side: &Side<'_>, first: &Run) -> SideReport {
+/// One side, whose runs are as `run` but for their rates.
+fn side(side: &Side<'_>, run: &Run) -> SideReport {
     let Source { path, kind, session_command, .. } = side.source;
-    let words =
-        first.words().into_iter().filter(|(name, _)| name != "N").map(|(name, value)| format!("{name} {value}"));
-    let origin = first.origin.clone();
+    let words = run.words().into_iter().filter(|(name, _)| name != "N").map(|(name, value)| format!("{name} {value}"));
+    let origin = run.origin.clone();
     SideReport {
         source: path.display().to_string(),
         kind,
-        extent: first.extent,
-        n: first.candidate.hpl.n,
+        extent: run.extent,
+        n: run.candidate.hpl.n,
         configuration: words.collect::<Vec<_>>().join("  "),
         rates_gflops: side.rates(),
         median_gflops: side.median(),
@@ -262,8 +263,33 @@ fn notes(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sides::tests::run;
+    use super::super::run::RunOrigin;
+    use super::super::sides::sides;
+    use super::super::sides::tests::{run, source};
     use super::*;
+
+    /// Only what the first of them says was told.
+    #[test]
+    fn what_all_runs_of_a_file_say_is_told() {
+        let on = |host: &str, version: &str| {
+            let origin = RunOrigin {
+                host: Some(host.to_owned()),
+                versions: Some(version.to_owned()),
+                command: Some(format!("run on {host}")),
+                ..RunOrigin::default()
+            };
+            Run { origin, ..run(1000, 128, 10.0) }
+        };
+        let mixed = source("a", vec![on("n2", "hpl 1"), on("n1", "hpl 2"), on("n2", "hpl 1")]);
+        let plain = source("b", vec![on("n2", "hpl 1")]);
+        let [a, b] = sides(&mixed, &plain).unwrap();
+        let report = Report::new(&a, &b, 0.01).unwrap();
+        let told = [&report.a.host, &report.a.versions, &report.a.command].map(|told| told.as_deref().unwrap());
+        assert_eq!(told, ["n1, n2", "hpl 1, hpl 2", "run on n2"]);
+        assert_eq!((report.a.kernel, report.b.host.as_deref()), (None, Some("n2")));
+        let differs: Vec<&str> = report.differs.iter().map(|found| found.what.as_str()).collect();
+        assert_eq!(differs, ["host", "versions"]);
+    }
 
     #[test]
     fn a_setting_that_one_side_alone_has_is_a_difference() {

@@ -1,13 +1,13 @@
 //! What compares: passed runs of one configuration on each side, of the same N and extent.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use objectives::real::Extent;
 use space::Candidate;
 use space::stats::median;
 
-use super::run::{Ended, Known, Run};
+use super::run::{Ended, Known, Run, RunOrigin};
 use super::source::Source;
 
 /// Why nothing compares.
@@ -113,6 +113,22 @@ impl<'a> Side<'a> {
     /// Any of the runs, to ask for what they share.
     pub fn first(&self) -> Option<&'a Run> {
         self.runs.first().copied()
+    }
+
+    /// Where and by what the runs were made: of each fact all that is among them, as a file may have been put together. The command is that
+    /// of the first.
+    pub fn origin(&self) -> RunOrigin {
+        let all = |of: fn(&RunOrigin) -> Option<&str>| {
+            let found: BTreeSet<&str> = self.runs.iter().filter_map(|run| of(&run.origin)).collect();
+            (!found.is_empty()).then(|| found.into_iter().collect::<Vec<_>>().join(", "))
+        };
+        RunOrigin {
+            host: all(|origin| origin.host.as_deref()),
+            engine: all(|origin| origin.engine.as_deref()),
+            kernel: all(|origin| origin.kernel.as_deref()),
+            versions: all(|origin| origin.versions.as_deref()),
+            command: self.first().and_then(|run| run.origin.command.clone()),
+        }
     }
 
     /// Whether its runs chose the configuration, so that the luck of the choice is in their rates.
@@ -227,7 +243,6 @@ fn listed(source: &Source) -> String {
 pub(crate) mod tests {
     use space::{EngineParams, HplParams};
 
-    use super::super::run::RunOrigin;
     use super::*;
 
     /// A passed whole run of NB `nb` at order `n`.
