@@ -54,7 +54,8 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The engine that the flags name: ours, a shipped profile or a file, with another launcher, found from any folder and with the words of its MPI library, or program if wanted.
+    /// The engine that the flags name: ours, a shipped profile or a file, with another launcher or program if wanted. The launcher is one that is
+    /// found from any folder, with the words of its MPI library.
     ///
     /// # Errors
     /// A profile that is none, or a program that is not there; the message says the way out.
