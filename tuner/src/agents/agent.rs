@@ -18,6 +18,10 @@ use super::root_of;
 /// Even where a look takes long, the session hears of the node within this time: one that is silent is started again.
 const HEARD_OF: Duration = Duration::from_secs(10);
 
+/// Processor seconds beyond [`MOST_CPU`] that are free at the start: the first samples take several times as long as later ones, and would leave the
+/// first run without power.
+const FIRST_CPU_S: f64 = 0.02;
+
 /// What can be read is said again after this time: a launcher may have lost a line.
 const SAID_AGAIN: Duration = Duration::from_secs(10);
 
@@ -69,7 +73,7 @@ fn sample(root: &Path, mut lease: SeenLease, pace: Duration) -> io::Result<()> {
             said = Instant::now();
             facts.iter().try_for_each(print)?;
         }
-        let most_s = MOST_CPU * begun.elapsed().as_secs_f64();
+        let most_s = FIRST_CPU_S + MOST_CPU * begun.elapsed().as_secs_f64();
         let before = cpu_s();
         if has_sensors && spent_s[0] <= most_s {
             let (values, at_s) = (sensors.read(), now_s());
