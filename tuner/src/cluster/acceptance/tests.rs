@@ -57,6 +57,19 @@ fn of_two_nodes_the_slower_has_the_other_kernels() {
     }
 }
 
+/// All nodes together were said to be the fastest, right before the gain without the slow one.
+#[test]
+fn a_gain_that_is_not_worth_it_is_not_denied() {
+    let mut found: Vec<RankSurvey> = (0..20).map(|index| node(index, 100.0, 64)).collect();
+    found[7] = node(7, 94.5, 64);
+    let acceptance = Acceptance::new(&found, 8000, 8, 0.05);
+    assert!(acceptance.fastest.is_none() && acceptance.left_out == ["n8"], "{acceptance:?}");
+    let text = acceptance.to_string();
+    let all = "leaving nodes out gains 1 % at most by equal shares";
+    assert!(text.contains(all) && text.contains("reach at most 1890.0 GFLOP/s on 20 nodes"), "{text}");
+    assert!(text.contains("without those with a fault at most 1900.0 GFLOP/s on 19 nodes: +0.5 %"), "{text}");
+}
+
 /// Where a launcher bound no rank, the weights of slow nodes went to the ranks of the nodes before them.
 #[test]
 fn speeds_are_those_of_the_ranks_on_the_cores_that_runs_have() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Acceptance, Bound};
+use super::{Acceptance, Bound, WORTH};
 
 impl fmt::Display for Acceptance {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +79,12 @@ pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
             percent(fastest),
             of.too_slow.join(",")
         ),
-        None => format!("all nodes together are fastest by equal shares (predicted, messages not counted): at most {}", place(of.all)),
+        None => format!(
+            "leaving nodes out gains {:.0} % at most by equal shares (predicted, messages not counted); all nodes together \
+             reach at most {}",
+            100.0 * WORTH,
+            place(of.all)
+        ),
     });
     if let Some(rest) = of.rest {
         lines.push(format!(
