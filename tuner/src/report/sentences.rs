@@ -215,16 +215,17 @@ pub(crate) fn objective(summary: &Summary) -> Option<String> {
                 "GFLOPS/W by the {by}: the search, the choice, the ratios and the order of the best are by it"
             ))
         }
-        Objective::GflopsWithin { power_limit_w } => {
+        limit @ Objective::GflopsWithin { power_limit_w } => {
             let taken = match summary.limited_power_w {
-                None => "no power of the best was read".to_owned(),
-                Some(watts) if summary.session.objective.allows(watts) => format!("the best takes {} W", digits(watts)),
+                None if summary.best.is_none() => String::new(),
+                None => "; no power of the best was read".to_owned(),
+                Some(watts) if limit.allows(watts) => format!("; the best takes {} W", digits(watts)),
                 Some(watts) => {
                     let who = if summary.others_keep_limit() { "others keep it" } else { "no candidate keeps it" };
-                    format!("{who}: the best takes {} W", digits(watts))
+                    format!("; {who}: the best takes {} W", digits(watts))
                 }
             };
-            Some(format!("GFLOP/s at no more than {power_limit_w} W in the core phase; {taken}"))
+            Some(format!("GFLOP/s at no more than {power_limit_w} W in the core phase{taken}"))
         }
     }
 }

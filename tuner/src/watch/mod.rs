@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Nothing is written, and the session's lock is not touched. Files are looked at by their size and time and opened anew each time: a
-//! network file system tells no more. Watts are not shown, nor temperatures but those of GPUs.
+//! network file system tells no more. Watts are not shown but those of the best beside a power limit, nor temperatures but those of GPUs.
 //!
 //! It takes little: the journal is read on from where the last look ended, and the summary, which takes a second for thousands of
 //! trials, is made when there are new ones, and the more seldom the longer it takes ([`reading`]).

@@ -12,7 +12,7 @@ use crate::report::{Summary, digits};
 /// in the figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What the rates are, `GFLOP/s by windows`.
+    /// What the rates are, `GFLOP/s by windows`; with another objective than the rate it says that they are the rate alone.
     pub unit: String,
     /// Number and rate of each trial that passed.
     pub points: Vec<(f64, f64)>,
@@ -59,8 +59,11 @@ impl Curve {
             Some(&last) if last != first => format!("from {begin} to {}, raised last by trial {last}", digits(highest)),
             _ => format!("{begin}, by trial {first}"),
         };
+        // By another objective the trial with the highest rate need not be the best.
+        let what = if session.objective.is_rate() { "" } else { "rate alone, " };
+        let by = if session.extent == Extent::Windows { " by windows" } else { "" };
         Some(Self {
-            unit: if session.extent == Extent::Windows { "GFLOP/s by windows" } else { "GFLOP/s" }.to_owned(),
+            unit: format!("{what}GFLOP/s{by}"),
             points: points.into_iter().map(|(trial, rate)| (trial as f64, rate)).collect(),
             best,
             default,

@@ -3,7 +3,7 @@
 use objectives::real::Extent;
 
 use crate::record::now::on_one_line;
-use crate::report::sentences::{choice, estimated, final_by_estimate, in_pairs};
+use crate::report::sentences::{choice, estimated, final_by_estimate, in_pairs, objective};
 use crate::report::{Comparison, Score, Summary, digits};
 use crate::watch::look::Tone;
 use crate::watch::work::Work;
@@ -78,6 +78,8 @@ pub(super) fn figures(summary: &Summary, work: Work) -> Vec<Figure> {
     let default = summary.baseline.as_ref();
     figures.push(plain("Default", default.map_or_else(|| "has not passed a trial yet".to_owned(), score)));
     figures.push(plain("Best/default", compared(summary, &summary.best_by_baseline, work)));
+    // Else a best that is slower than the default, and a ratio above 1, contradict each other.
+    figures.extend(objective(summary).map(|said| plain("Objective", said)));
     figures.extend(shown.map(|score| plain("Candidate", on_one_line(&score.candidate))));
     if let Some(expert) = &summary.expert {
         figures.push(plain("Expert", score(expert)));

@@ -9,7 +9,7 @@ use crate::record::arbitrary::{row, windows};
 use crate::record::left::GainLeft;
 use crate::record::now::Now;
 use crate::record::session::Session;
-use crate::record::{Identity, Outcome, Prediction, Row};
+use crate::record::{Identity, Objective, Outcome, Prediction, Row};
 use crate::report::Summary;
 use crate::report::summary::tests::session;
 use crate::search::rounds::tests::with_rounds;
@@ -247,6 +247,22 @@ fn the_curve_has_each_trial_of_the_search_and_the_best_so_far() {
     assert_eq!(curve.words, "from 20.00 to 21.00, raised last by trial 2");
     assert_eq!(curve.unit, "GFLOP/s by windows");
     assert!(WatchModel::new(&record_of(session(), Vec::new(), Work::AtWork)).curve.is_none());
+}
+
+/// By GFLOPS/W the best may be slower than the default, and the ratio of the two still above 1.
+#[test]
+fn another_objective_than_the_rate_is_named() {
+    let of = |objective: Objective, row: Row| {
+        WatchModel::new(&record_of(Session { objective, ..session() }, vec![row], Work::AtWork))
+    };
+    let whole = || run(0, Identity::BASELINE, 128, 20.0, None);
+    let efficient = of(Objective::GflopsPerWatt, whole());
+    assert!(figure(&efficient, "Objective").starts_with("GFLOPS/W by the mean power"), "{efficient:?}");
+    assert_eq!(efficient.curve.unwrap().unit, "rate alone, GFLOP/s");
+    let limited = of(Objective::GflopsWithin { power_limit_w: 400 }, windows(0, 128, 20.0));
+    assert_eq!(figure(&limited, "Objective"), "GFLOP/s at no more than 400 W in the core phase", "no best yet");
+    let by_rate = of(Objective::Gflops, whole());
+    assert!(by_rate.figures.iter().all(|figure| figure.name != "Objective"), "{by_rate:?}");
 }
 
 #[test]
