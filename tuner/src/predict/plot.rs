@@ -6,7 +6,7 @@ use space::domain::squarest;
 use space::machine::{Machine, Measured};
 
 use super::chart::{Diagram, NamedMark, Scale, Series, document};
-use super::text::{rate, rate_unit};
+use super::text::{is_as_placed, rate, rate_unit};
 use super::{Answer, Model, Question};
 
 /// Points of a curve over N.
@@ -66,11 +66,12 @@ fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) ->
     let mut marks = Vec::new();
     for run in machine.measured.iter().filter(near) {
         let Some(theirs) = Question::of_measured(run, Some(nb), None) else { continue };
-        let (n, same) = (theirs.hpl.n, run.ranks() == Some(question.hpl.ranks()));
+        let (n, same) = (theirs.hpl.n, is_as_placed(run, question));
         if !same && let Some(predicted) = rate_at(&theirs) {
             marks.push(mark("there", "predicted for them", n, predicted, format!("predicted {}", rate(predicted))));
         }
-        let (class, name) = if same { ("measured", "measured") } else { ("other", "measured, other ranks") };
+        let (class, name) =
+            if same { ("measured", "measured") } else { ("other", "measured, other ranks or nodes") };
         marks.push(mark(class, name, n, run.rate_gflops, words(run)));
     }
     if let Some(predicted) = rate_at(question) {
@@ -210,4 +211,31 @@ fn over_nodes(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question
 fn grid(machine: &Machine, ranks: usize) -> (usize, usize) {
     let known = machine.measured.iter().filter(|run| run.ranks() == Some(ranks)).find_map(|run| run.p.zip(run.q));
     known.unwrap_or_else(|| squarest(ranks))
+}
+
+#[cfg(test)]
+mod tests {
+    use space::machine::published;
+
+    use super::*;
+    use crate::predict::WantedRun;
+
+    fn on_two_nodes() -> (Machine, Question) {
+        let machine = published::find("p100-cluster").unwrap().machine().unwrap();
+        let wanted = WantedRun { nodes: Some(2), n: Some(90_000), p: Some(2), q: Some(2), ..WantedRun::default() };
+        let question = Question::new(&wanted, &machine).unwrap();
+        (machine, question)
+    }
+
+    /// Four ranks on one node stood there as a measured run of four ranks on two.
+    #[test]
+    fn measured_runs_on_other_nodes_are_others() {
+        let (machine, question) = on_two_nodes();
+        let diagram = over_n(&machine, &question, &|_: &Question| Some(1e4));
+        let of = |class: &str| -> Vec<&str> {
+            diagram.marks.iter().filter(|mark| mark.class == class).map(|mark| mark.title.as_str()).collect()
+        };
+        assert_eq!(of("measured"), ["measured 14.00 TFLOP/s, 2 nodes, 4 ranks "]);
+        assert!(of("other").contains(&"measured 13.57 TFLOP/s, 1 nodes, 4 ranks "), "{:?}", of("other"));
+    }
 }

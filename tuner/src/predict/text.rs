@@ -131,10 +131,14 @@ pub(super) fn rate_unit(highest: f64) -> (&'static str, f64) {
 
 /// Measured runs of the same order, ranks and nodes.
 fn measured<'a>(machine: &'a Machine, question: &Question) -> impl Iterator<Item = &'a Measured> {
-    let (n, ranks, nodes) = (question.hpl.n, question.hpl.ranks(), question.nodes);
-    machine.measured.iter().filter(move |run| {
-        run.n == Some(n) && run.ranks() == Some(ranks) && (nodes.is_none() || run.nodes.is_none() || run.nodes == nodes)
-    })
+    let question = *question;
+    machine.measured.iter().filter(move |run| run.n == Some(question.hpl.n) && is_as_placed(run, &question))
+}
+
+/// Whether a measured run had as many ranks, and as many nodes where both are known.
+pub(super) fn is_as_placed(run: &Measured, question: &Question) -> bool {
+    let nodes = question.nodes;
+    run.ranks() == Some(question.hpl.ranks()) && (nodes.is_none() || run.nodes.is_none() || run.nodes == nodes)
 }
 
 /// The terms with their share of the time.
