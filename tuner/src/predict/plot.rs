@@ -191,9 +191,12 @@ fn over_nodes(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question
         })
         .collect();
     panel.y_name = format!("{unit} per node");
-    panel.x = Scale::doubling(points.iter().map(|point| point.0));
+    // Runs may have been measured on more nodes than the description counts.
+    let nodes = points.iter().map(|point| point.0).chain(panel.marks.iter().map(|mark| mark.x));
+    panel.x = Scale::doubling(nodes);
     panel.y = Scale::from_zero(points.iter().map(|point| point.1 / size).chain(panel.marks.iter().map(|mark| mark.y)));
-    if let (Some(first), Some(last)) = (points.first(), points.last()) {
+    // Not all models predict one node, whose N is smaller.
+    if let (Some(first), Some(last)) = (points.first().filter(|point| point.0 <= 1.0), points.last()) {
         let level = first.1 / size;
         panel.lines.push(Series { class: "ideal", name: "as one node", points: vec![(1.0, level), (last.0, level)] });
     }
@@ -237,5 +240,27 @@ mod tests {
         };
         assert_eq!(of("measured"), ["measured 14.00 TFLOP/s, 2 nodes, 4 ranks "]);
         assert!(of("other").contains(&"measured 13.57 TFLOP/s, 1 nodes, 4 ranks "), "{:?}", of("other"));
+    }
+
+    #[test]
+    fn weak_scaling_is_beside_one_node_where_that_can_be_predicted() {
+        let (machine, question) = on_two_nodes();
+        let ideal = |least: usize| {
+            let rate_at = |question: &Question| question.nodes.filter(|nodes| *nodes >= least).map(|_| 1e4);
+            let diagram = over_nodes(&machine, &question, &rate_at);
+            diagram.lines.iter().find(|line| line.name == "as one node").map(|line| line.points.clone())
+        };
+        assert_eq!(ideal(1), Some(vec![(1.0, 10.0), (4.0, 10.0)]));
+        assert_eq!(ideal(2), None);
+    }
+
+    #[test]
+    fn runs_on_more_nodes_than_described_lie_within_the_axes() {
+        let (mut machine, question) = on_two_nodes();
+        let larger = Measured { nodes: Some(8), ranks: Some(32), rate_gflops: 1e5, ..Measured::default() };
+        machine.measured.push(larger);
+        let diagram = over_nodes(&machine, &question, &|_: &Question| Some(1e4));
+        let Scale::Doubling(axis) = diagram.x else { panic!("nodes double") };
+        assert!(axis.high >= 3.0 && diagram.marks.iter().any(|mark| mark.x >= 8.0), "{axis:?}");
     }
 }
