@@ -59,8 +59,10 @@ impl MethodComparison<'_> {
             }
             text.push('\n');
         };
+        let decimals = decimals(cluster.nodes());
         for (g, group) in cluster.groups().iter().enumerate().take(MOST_GROUPS) {
-            line(&name(group), &format!("{:.1}", group.speed_gflops), &|advice| format!("{:.4}", advice.shares[g]));
+            let share = |advice: &Advice| format!("{:.decimals$}", advice.shares[g]);
+            line(&name(group), &format!("{:.1}", group.speed_gflops), &share);
         }
         line("N", "", &|advice| advice.n.to_string());
         line("predicted GFLOP/s", "", &|advice| format!("{:.1}", advice.predicted_rate_gflops));
@@ -69,6 +71,10 @@ impl MethodComparison<'_> {
             line("by the timeline", "", &|advice| format!("{:.1}", timeline(advice)));
         }
         text.push('\n');
+        let groups = cluster.groups().len();
+        if groups > MOST_GROUPS {
+            let _ = writeln!(text, "the first {MOST_GROUPS} of {groups} groups are shown; --json has all");
+        }
         for (method, advice) in self.advices {
             if let Err(error) = advice {
                 let _ = writeln!(text, "{}: {error}", method.name());
@@ -135,6 +141,11 @@ impl MethodComparison<'_> {
     }
 }
 
+/// Decimals of the shares of so many nodes: four, or as many as three digits of an equal share take.
+fn decimals(nodes: usize) -> usize {
+    (2 + (nodes as f64).log10().ceil() as usize).max(4)
+}
+
 /// Most bars; of more nodes one of each group is shown.
 const MOST_BARS: usize = 16;
 
@@ -166,5 +177,53 @@ fn owned<'a>(cluster: &Cluster, nb: usize, advice: &'a Advice) -> Owned<'a> {
         columns: &grid.columns,
         kinds: &grid.groups,
         bars: shown.into_iter().map(bar).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use objectives::weights::slem::SlemOptions;
+    use objectives::weights::{Combine, MemoryRule, NodeGroup, NodeOrder, advise};
+
+    use super::*;
+
+    /// The table of so many groups of `count` nodes each.
+    fn table(groups: usize, count: usize) -> String {
+        let group = |at: usize| NodeGroup {
+            name: format!("n{at}"),
+            count,
+            speed_gflops: 100.0 + at as f64,
+            memory_bytes: 64 << 30,
+            reserved_bytes: 2 << 30,
+        };
+        let cluster = Cluster::new((0..groups).map(group).collect(), vec![vec![1.0; groups]; groups]).unwrap();
+        let request = AdviceRequest {
+            method: Method::Proportional,
+            memory: MemoryRule::Cap,
+            combine: Combine::Mean,
+            grid: (1, cluster.nodes()),
+            order: NodeOrder::ByShare,
+            nb: 192,
+            n: Some(100_000),
+            slem: SlemOptions::default(),
+        };
+        let advices = [(Method::Proportional, advise(&cluster, &request))];
+        MethodComparison { cluster: &cluster, request: &request, advices: &advices, timeline: None }.table()
+    }
+
+    /// Groups were left out without a word.
+    #[test]
+    fn a_table_says_how_many_groups_it_leaves_out() {
+        let said = "the first 40 of 41 groups are shown; --json has all\n";
+        assert!(table(41, 1).contains(said), "{}", table(41, 1));
+        assert!(!table(40, 1).contains("groups are shown"));
+    }
+
+    /// By four decimals each of some thousand nodes had the same share.
+    #[test]
+    fn shares_of_many_nodes_have_digits_that_differ() {
+        assert_eq!([1, 32, 100, 128, 9408].map(decimals), [4, 4, 4, 5, 6]);
+        let text = table(2, 100);
+        assert!(text.contains("0.00498") && text.contains("0.00502"), "{text}");
     }
 }
