@@ -31,8 +31,9 @@ pub struct Bar {
     pub name: String,
 }
 
-/// Most blocks that are drawn along one side of the matrix; more are dealt in larger blocks.
-const MOST_BLOCKS: usize = 48;
+/// Between these is the most of blocks that are drawn along one side of the matrix, two for each process row or column; more are dealt in
+/// larger blocks.
+const MOST_BLOCKS: [usize; 2] = [48, 256];
 /// Side of a drawn matrix.
 const SIDE: f64 = 320.0;
 /// Left of the drawings, and between them.
@@ -65,7 +66,9 @@ fn draw(svg: &mut Svg, set: &Owned<'_>, left: f64) {
     let ((n, nb), p) = (set.size, set.rows.len());
     svg.text("head", (left, TOP - 26.0), Anchor::Start, &set.title);
     svg.text("dim", (left, TOP - 9.0), Anchor::Start, &set.outcome);
-    let drawn_nb = n.div_ceil(MOST_BLOCKS).max(nb);
+    let [fewest, finest] = MOST_BLOCKS;
+    let most_blocks = (2 * p.max(set.columns.len())).clamp(fewest, finest);
+    let drawn_nb = n.div_ceil(most_blocks).max(nb);
     let [rows, columns] = [set.rows, set.columns].map(|weights| Distribution::weighted(n, drawn_nb, weights));
     let scale = SIDE / n as f64;
     // One process row owns whole block columns, one process column whole block rows.
@@ -78,11 +81,19 @@ fn draw(svg: &mut Svg, set: &Owned<'_>, left: f64) {
     for (column, j) in pieces(&columns) {
         for (row, i) in pieces(&rows) {
             let corner = (left + column.start as f64 * scale, TOP + row.start as f64 * scale);
-            let [width, height] = [column.len(), row.len()].map(|length| length as f64 * scale - 0.5);
+            // The last block may be thinner than the gap.
+            let [width, height] = [column.len(), row.len()].map(|length| (length as f64 * scale - 0.5).max(0.0));
             svg.rect(Paint::Fill(&color(i + j * p, set.kinds)), corner, (width, height));
         }
     }
-    let drawn = if drawn_nb == nb { format!("blocks of NB = {nb}") } else { format!("drawn in blocks of {drawn_nb}") };
+    let lacks_some = |dealt: &Distribution| (0..dealt.procs()).any(|proc| dealt.local_len(proc) == 0);
+    let drawn = if drawn_nb == nb {
+        format!("blocks of NB = {nb}")
+    } else if [&rows, &columns].into_iter().any(lacks_some) {
+        format!("in blocks of {drawn_nb}, too few for all nodes")
+    } else {
+        format!("drawn in blocks of {drawn_nb}")
+    };
     let under = TOP + SIDE;
     svg.text("dim", (left, under + 18.0), Anchor::Start, &format!("N = {n}, {drawn}"));
     for (row, bar) in set.bars.iter().enumerate() {
@@ -104,4 +115,37 @@ fn color(place: usize, kinds: &[usize]) -> String {
     let lightness = 50.0 + 6.0 * (before % 3) as f64;
     // From blue on, all around.
     format!("hsl({:.0} 52% {lightness}%)", (212.0 + 360.0 * kind as f64 / count as f64) % 360.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// A picture of so many process columns with equal weights.
+    fn drawn(count: usize) -> String {
+        let (columns, kinds): (Vec<f64>, Vec<usize>) = (0..count).map(|at| (1.0 / count as f64, at)).unzip();
+        let set = || Owned {
+            title: "equal weights".to_owned(),
+            outcome: String::new(),
+            size: (100_000, 192),
+            rows: &[1.0],
+            columns: &columns,
+            kinds: &kinds,
+            bars: Vec::new(),
+        };
+        picture([set(), set()], "busy")
+    }
+
+    /// Of one hundred process columns 48 were drawn.
+    #[test]
+    fn each_process_column_has_a_part_of_the_picture() {
+        let picture = drawn(100);
+        let parts = picture.split("fill=\"hsl(").skip(1);
+        let colours: HashSet<&str> = parts.filter_map(|rest| rest.split(')').next()).collect();
+        assert_eq!(colours.len(), 100);
+        assert!(picture.contains("drawn in blocks of 500<") && !picture.contains("too few"));
+        assert!(drawn(1000).contains("in blocks of 391, too few for all nodes"));
+    }
 }
