@@ -2,7 +2,7 @@
 
 use objectives::real::Extent;
 
-use super::format::digits;
+use super::format::{digits, watts_above};
 use super::sentences::by_windows;
 use super::stats::Ratio;
 use super::summary::{Comparison, Summary};
@@ -76,7 +76,8 @@ fn won(summary: &Summary) -> String {
 fn above_limit(summary: &Summary) -> Option<(u64, String)> {
     let objective = summary.session.objective;
     let watts = summary.limited_power_w.filter(|watts| !objective.allows(*watts))?;
-    Some((objective.power_limit_w()?, digits(watts)))
+    let limit_w = objective.power_limit_w()?;
+    Some((limit_w, watts_above(watts, limit_w)))
 }
 
 /// What pairs say; `by`: how their rates were found, where they are no measured ones.
@@ -250,6 +251,10 @@ mod tests {
             text.starts_with("Won: nothing, as no candidate keeps the power limit of 400 W; the best takes 412.0 W.")
         );
         assert!(text.contains("Next: a higher --power-limit"), "{text}");
+        // Not as "no candidate keeps the power limit of 400 W; the best takes 400.0 W".
+        summary.limited_power_w = Some(400.012);
+        assert!(said(&summary).contains("limit of 400 W; the best takes 400.02 W."), "{}", said(&summary));
+        assert!(table::summary(&summary, None).contains("; no candidate keeps it: the best takes 400.02 W\n"));
         summary.limited_power_w = Some(390.0);
         assert!(!said(&summary).contains("keeps the power limit"));
     }

@@ -77,6 +77,13 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.*}", (3.0 - magnitude).max(0.0) as usize)
 }
 
+/// `watts` above a limit so that they are above it as they are printed, too: rounded up where four digits hide it.
+pub(super) fn watts_above(watts: f64, limit_w: u64) -> String {
+    let usual = digits(watts);
+    let is_above = usual.parse::<f64>().is_ok_and(|shown| shown > limit_w as f64);
+    if is_above { usual } else { format!("{:.2}", (100.0 * watts).ceil() / 100.0) }
+}
+
 /// A ratio with its interval, the level of that and the pairs behind it: `1.013 (0.998-1.024, 96.9 %, 6 pairs)`.
 pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
     format!("{:.3} ({})", ratio.median, certainty(ratio))
@@ -131,6 +138,14 @@ mod tests {
             assert_eq!(digits(value), text);
         }
         assert_eq!(digits(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn watts_above_a_limit_are_printed_above_it() {
+        let cases = [(412.0, 400, "412.0"), (400.012, 400, "400.02"), (2000.4, 2000, "2000.40")];
+        for (watts, limit_w, text) in cases {
+            assert_eq!(watts_above(watts, limit_w), text);
+        }
     }
 
     #[test]

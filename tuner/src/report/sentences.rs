@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use objectives::real::Extent;
 use space::Candidate;
 
-use super::format::{OURS_ALONE, digits, ratio_in_words, runs_in_words, words};
+use super::format::{OURS_ALONE, digits, ratio_in_words, runs_in_words, watts_above, words};
 use super::importance::Importance;
 use super::summary::{
     Comparison, Estimate, FinalByEstimate, Leads, ParetoPoint, Score, Summary, by_kind, direction, in_spite_of_pairs,
@@ -222,7 +222,7 @@ pub(crate) fn objective(summary: &Summary) -> Option<String> {
                 Some(watts) if limit.allows(watts) => format!("; the best takes {} W", digits(watts)),
                 Some(watts) => {
                     let who = if summary.others_keep_limit() { "others keep it" } else { "no candidate keeps it" };
-                    format!("; {who}: the best takes {} W", digits(watts))
+                    format!("; {who}: the best takes {} W", watts_above(watts, power_limit_w))
                 }
             };
             Some(format!("GFLOP/s at no more than {power_limit_w} W in the core phase{taken}"))

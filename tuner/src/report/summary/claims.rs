@@ -4,7 +4,7 @@ use objectives::real::Extent;
 use serde::Serialize;
 use space::Candidate;
 
-use super::super::format::{digits, ratio_in_words, runs_in_words};
+use super::super::format::{digits, ratio_in_words, runs_in_words, watts_above};
 use super::super::stats::{Ratio, paired_ratio};
 use super::over::is_over;
 use super::score::{Score, scores};
@@ -90,7 +90,7 @@ fn above_limit(rows: &[Row], two: [(&Candidate, &str); 2], objective: Objective)
     two.into_iter().find_map(|(candidate, name)| {
         let (watts, extent) = rounds::above_limit_w(rows, candidate, objective)?;
         let takes = if extent == Extent::Whole { "takes" } else { "is predicted to take" };
-        Some(format!("{name} {takes} {} W, above the power limit of {limit} W", digits(watts)))
+        Some(format!("{name} {takes} {} W, above the power limit of {limit} W", watts_above(watts, limit)))
     })
 }
 
