@@ -168,7 +168,7 @@ fn listed(points: impl Iterator<Item = (f64, f64)>) -> String {
     points.map(|(x, y)| format!("{},{}", Pixels(x), Pixels(y))).collect::<Vec<_>>().join(" ")
 }
 
-/// `text` with the special characters of HTML and SVG replaced.
+/// `text` with the special characters of HTML and SVG replaced, and those that XML does not allow, with which no viewer shows an SVG.
 ///
 /// ```
 /// assert_eq!(hpl::observe::picture::escape("a < b & \"c\""), "a &lt; b &amp; &quot;c&quot;");
@@ -182,10 +182,16 @@ pub fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            _ => safe.push(c),
+            c if is_allowed(c) => safe.push(c),
+            _ => safe.push(char::REPLACEMENT_CHARACTER),
         }
     }
     safe
+}
+
+/// Whether XML may have this character; not those from U+007F to U+009F, which it allows and which mean nothing.
+fn is_allowed(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'))
 }
 
 #[cfg(test)]
@@ -204,6 +210,12 @@ mod tests {
             assert!(!svg.contains(&format!("<{text}>")), "{text}: {svg}");
             assert!(svg.contains(&format!("&lt;{text}&gt;")), "{text}: {svg}");
         }
+    }
+
+    /// A description may be of somebody else: with an ESC in its name the picture was no XML.
+    #[test]
+    fn what_xml_does_not_allow_is_replaced() {
+        assert_eq!(escape("a\u{1b}[2Jb\0\u{ffff} ×\n"), "a\u{fffd}[2Jb\u{fffd}\u{fffd} ×\n");
     }
 
     #[test]
