@@ -1,6 +1,7 @@
 """The .deb, made by dpkg-deb."""
 
 import hashlib
+from dataclasses import replace
 
 from programs import PROGRAMS, installed, needed_glibc, needed_libraries
 from project import AUTHORS, DESCRIPTION, LICENCE, PROCESSORS, SUMMARY, Failed, run
@@ -8,11 +9,14 @@ from project import AUTHORS, DESCRIPTION, LICENCE, PROCESSORS, SUMMARY, Failed, 
 # Debian's packages of the shared libraries that the programs name; those without a version come with libc6.
 LIBC = ("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "ld-linux")
 
+# Folders of the completions for zsh: elsewhere, and where Debian's zsh looks for those of packages.
+ZSH = ("share/zsh/site-functions/", "share/zsh/vendor-completions/")
+
 
 def pack(project, contents, scratch, out):
     """Writes the package and returns its path."""
     root = scratch / "deb"
-    installed(project, contents, root)
+    installed(project, [replace(entry, path=entry.path.replace(*ZSH)) for entry in contents], root)
     copyright_ = root / "usr/share/doc/hpl-tune/copyright"
     copyright_.write_text(f"hpl-tune by {AUTHORS}\nLicence: {LICENCE}; see LICENSE-MIT and LICENSE-APACHE in this folder.\n"
                           "Packages in the programs: see third-party.txt.\n")

@@ -94,8 +94,12 @@ fn check_runs(start: impl Fn(&Path) -> Command, programs: &Programs, folder: &Pa
     assert!(said(start(&programs.tune).args(["run", "--dat", "HPL.dat"])).contains("PASSED"));
 }
 
-/// Pages of the manual, completions and licences below a folder `share`; names of pages end with `end`.
-fn check_shared(share: &Path, end: &str) {
+/// The completions for zsh below a folder `share`: in most systems, and in Debian, whose zsh looks for those of packages elsewhere.
+const ZSH: &str = "zsh/site-functions/_hpl-tune";
+const ZSH_OF_DEBIAN: &str = "zsh/vendor-completions/_hpl-tune";
+
+/// Pages of the manual, completions and licences below a folder `share`; names of pages end with `end`, and `zsh` are the completions for it.
+fn check_shared(share: &Path, end: &str, zsh: &str) {
     for verb in ["", "-run", "-watch", "-mpi-setup", "-completions"] {
         let page = share.join(format!("man/man1/hpl-tune{verb}.1{end}"));
         assert!(page.is_file(), "{}", page.display());
@@ -103,7 +107,7 @@ fn check_shared(share: &Path, end: &str) {
     for file in [
         &format!("man/man1/xhpl.1{end}"),
         "bash-completion/completions/hpl-tune",
-        "zsh/site-functions/_hpl-tune",
+        zsh,
         "fish/vendor_completions.d/hpl-tune.fish",
         "doc/hpl-tune/calls.c",
         "doc/hpl-tune/LICENSE-MIT",

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use super::{check_versions, ending, packed, said, system, wheel, which};
+use super::{ZSH, ZSH_OF_DEBIAN, check_versions, ending, packed, said, system, wheel, which};
 use crate::docs::pages::root;
 use crate::program::out;
 
@@ -118,7 +118,7 @@ fn released_deb_is_installed_in_a_bare_debian() {
     install.arg(system.path()).args(["/usr/bin/dpkg", "-i", "/hpl-tune.deb"]);
     install.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     timed("dpkg -i", || said(&mut install));
-    system::check(system.path());
+    system::check(system.path(), ZSH_OF_DEBIAN);
     let mut remove = Command::new(which("chroot"));
     remove.arg(system.path()).args(["/usr/bin/dpkg", "-r", "hpl-tune"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     said(&mut remove);
@@ -141,7 +141,7 @@ fn released_rpm_is_installed_in_a_bare_root() {
     timed("rpm -i", || said(&mut rpm(&["-i", "--nodeps", package.to_str().unwrap()])));
     assert!(said(&mut rpm(&["-q", "hpl-tune"])).starts_with("hpl-tune-"));
     system::with_libraries(system.path());
-    system::check(system.path());
+    system::check(system.path(), ZSH);
 }
 
 /// With an empty home of cargo and, for root, without any network.

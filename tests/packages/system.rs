@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::{Programs, check_runs, check_shared, check_versions, ending, packages, said, which};
+use super::{Programs, ZSH, ZSH_OF_DEBIAN, check_runs, check_shared, check_versions, ending, packages, said, which};
 
 /// The programs by their paths in a root.
 pub(super) fn usr_bin() -> Programs {
@@ -38,13 +38,13 @@ pub(super) fn with_libraries(root: &Path) {
     }
 }
 
-/// What holds in a root that has the package and the C library.
-pub(super) fn check(root: &Path) {
+/// What holds in a root that has the package and the C library; `zsh` are the completions for it below usr/share.
+pub(super) fn check(root: &Path, zsh: &str) {
     let programs = usr_bin();
     let start = |program: &Path| inside(root, program);
     check_versions(start, &programs);
     check_runs(start, &programs, root);
-    check_shared(&root.join("usr/share"), ".gz");
+    check_shared(&root.join("usr/share"), ".gz", zsh);
     assert_eq!(fs::read_link(root.join("usr/bin/hpl-tune")).unwrap(), Path::new("../lib/hpl-tune/hpl-tune"));
     let page = Command::new("gzip").args(["-dc"]).arg(root.join("usr/share/man/man1/hpl-tune.1.gz")).output().unwrap();
     assert!(String::from_utf8_lossy(&page.stdout).contains(".TH hpl-tune 1"));
@@ -61,7 +61,7 @@ fn needs_packages_a_deb_runs_in_a_bare_root() {
     said(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(root.path()));
     assert!(root.path().join("usr/share/doc/hpl-tune/copyright").is_file());
     with_libraries(root.path());
-    check(root.path());
+    check(root.path(), ZSH_OF_DEBIAN);
     let owners = said(Command::new("dpkg-deb").arg("-c").arg(&deb));
     assert!(owners.lines().all(|line| line.contains(" root/root ")), "{owners}");
 }
@@ -78,5 +78,5 @@ fn needs_packages_an_rpm_runs_in_a_bare_root() {
     let unpack = "rpm2cpio \"$1\" | cpio -id --quiet";
     said(Command::new("sh").args(["-c", unpack, "sh"]).arg(&rpm).current_dir(root.path()));
     with_libraries(root.path());
-    check(root.path());
+    check(root.path(), ZSH);
 }

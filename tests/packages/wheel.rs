@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{Programs, check_runs, check_shared, check_versions, ending, packages, said, which};
+use super::{Programs, ZSH, check_runs, check_shared, check_versions, ending, packages, said, which};
 
 /// A new environment with the wheel of a folder in it, and the programs there.
 pub(super) fn installed(packages: &Path) -> (TempDir, Programs) {
@@ -36,7 +36,7 @@ fn needs_packages_a_wheel_runs_with_an_empty_path() {
     let start = |program: &Path| alone(program, folder.path());
     check_versions(start, &programs);
     check_runs(start, &programs, folder.path());
-    check_shared(&environment.path().join("share"), "");
+    check_shared(&environment.path().join("share"), "", ZSH);
 }
 
 /// `mpi-setup` compiles the source that is in the program; the compiler here copies it.
