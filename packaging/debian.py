@@ -23,7 +23,7 @@ def pack(project, contents, scratch, out):
     copyright_.chmod(0o644)
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     control = root / "DEBIAN"
-    control.mkdir(mode=0o755)
+    control.mkdir()
     sums = [f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in files]
     (control / "md5sums").write_text("".join(sums))
     processor = PROCESSORS[project.processor]
@@ -31,6 +31,10 @@ def pack(project, contents, scratch, out):
         "Package: hpl-tune", f"Version: {project.version}", f"Architecture: {processor}", f"Maintainer: {AUTHORS}",
         f"Installed-Size: {sum(path.stat().st_size for path in files) // 1024}", f"Depends: {', '.join(dependencies(root))}",
         "Section: science", "Priority: optional", f"Description: {SUMMARY}", f" {DESCRIPTION}", ""]))
+    # Whatever the umask: dpkg-deb refuses a folder that others cannot read.
+    control.chmod(0o755)
+    for path in control.iterdir():
+        path.chmod(0o644)
     path = out / f"hpl-tune_{project.version}_{processor}.deb"
     compression = ["-Zgzip", "-z1"] if project.quick else ["-Zxz"]
     run(["dpkg-deb", "--root-owner-group", *compression, "--build", root, path], package="dpkg", env=project.environment())
