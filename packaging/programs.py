@@ -33,6 +33,8 @@ def built(project):
              "-r", project.root / "packaging/requirements.txt"])
     folder = project.root / "target/zig"
     triple = f"{project.processor}-unknown-linux-gnu"
+    # The folders of the registry, whose names are in the flags below, are there once cargo has fetched packages.
+    run(["cargo", "fetch", "--locked", "--target", triple], package="cargo", quiet=False, cwd=project.root)
     # No path of this machine is in the programs.
     sources = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry/src"
     renamed = {str(index): "/cargo" for index in sorted(sources.glob("*"))} | {str(project.root): "/hpl-tune"}

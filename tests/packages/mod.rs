@@ -148,6 +148,37 @@ fn needs_packages_missing_programs_are_named() {
     assert!(!output.status.success() && err(&output).contains("cargo build --release"), "{}", err(&output));
 }
 
+/// The sources of the registry kept their path of this machine in the programs where cargo had fetched nothing before the build.
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_the_first_build_of_a_machine_names_no_path_of_it() {
+    const ASK: &str = "
+import os, pathlib, sys, types
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import programs
+home = pathlib.Path(sys.argv[2])
+os.environ['CARGO_HOME'] = str(home)
+
+def run(command, **options):
+    if 'fetch' in command:
+        (home / 'registry/src/index').mkdir(parents=True)
+    if 'zigbuild' in command:
+        print(options['env']['RUSTFLAGS'])
+    return ''
+
+programs.run = run
+programs.needed_glibc = lambda program: programs.GLIBC
+programs.built(types.SimpleNamespace(root=home / 'sources', processor='x86_64', commit='0'))
+";
+    let home = tempfile::tempdir().unwrap();
+    let mut python = Command::new(which("python3"));
+    python.args(["-c", ASK]).arg(root().join("packaging")).arg(home.path());
+    let flags = said(&mut python);
+    let registry = home.path().join("registry/src/index");
+    assert!(flags.contains(&format!("--remap-path-prefix={}=/cargo", registry.display())), "{flags}");
+}
+
 /// A readelf in the search path whose words are translated unless it is asked for English ones, and which finds nothing in `static`.
 const READELF: &str = r#"#!/bin/sh
 name=Nom
