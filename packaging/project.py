@@ -34,7 +34,7 @@ class Project:
     version: str
     # The commit as --version shows it.
     commit: str
-    # Time of the commit: the time of all files in packages.
+    # The time of all files in packages: that of the commit, or SOURCE_DATE_EPOCH.
     epoch: int
     # Name of the processor.
     processor: str
@@ -49,7 +49,7 @@ class Project:
         if processor not in PROCESSORS:
             raise Failed(f"no package is made for {processor}, only for {', '.join(PROCESSORS)}; build with cargo")
         commit, epoch = origin(root)
-        return Project(root, version, commit, int(os.environ.get("SOURCE_DATE_EPOCH", epoch)), processor, quick)
+        return Project(root, version, commit, dated(epoch), processor, quick)
 
     def text(self, name):
         return (self.root / name).read_bytes()
@@ -70,6 +70,14 @@ def origin(root):
     commit, epoch = run([*git, "log", "-1", "--format=%H %ct"]).split()
     changed = run([*git, "status", "--porcelain", "--untracked-files=no"])
     return commit + (", with changes" if changed.strip() else ""), int(epoch)
+
+
+def dated(epoch):
+    """The time of files in packages, for a commit of the time `epoch`."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if given and not given.isdecimal():
+        raise Failed(f"SOURCE_DATE_EPOCH={given}: a number of seconds since 1970 is needed, as of date +%s")
+    return int(given or epoch)
 
 
 def run(command, package=None, quiet=True, **options):

@@ -21,6 +21,9 @@ CLASSIFIERS = (
     "Topic :: System :: Distributed Computing",
 )
 
+# The oldest time that a zip file can hold: 1980.
+OLDEST = 315532800
+
 
 def pack(project, contents, scratch, out):
     """Writes the wheel and returns its path."""
@@ -41,7 +44,7 @@ def pack(project, contents, scratch, out):
     path = out / f"{name}-py3-none-{'.'.join(tags)}.whl"
     with zipfile.ZipFile(path, "w") as file:
         for entry in entries:
-            member = zipfile.ZipInfo(entry.path, time.gmtime(project.epoch)[:6])
+            member = zipfile.ZipInfo(entry.path, time.gmtime(max(project.epoch, OLDEST))[:6])
             member.create_system = 3
             member.external_attr = (0o100000 | entry.mode) << 16
             file.writestr(member, entry.data, zipfile.ZIP_DEFLATED, 1 if project.quick else 9)

@@ -140,6 +140,23 @@ fn needs_packages_made_again_are_equal() {
 
 #[test]
 #[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_a_time_before_zip_files_is_taken_and_one_that_is_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |time: &str| {
+        let mut build = Command::new(root().join("packaging/build"));
+        build.args(["wheel", "--out"]).arg(folder.path()).arg("--programs").arg(programs());
+        build.env("SOURCE_DATE_EPOCH", time).output().unwrap()
+    };
+    let output = at("0");
+    assert!(output.status.success(), "{}", err(&output));
+    let list = said(Command::new("python3").args(["-m", "zipfile", "-l"]).arg(ending(folder.path(), ".whl")));
+    assert!(list.contains("1980-01-01 00:00:00"), "{list}");
+    let output = at("noon");
+    assert!(err(&output).starts_with("packaging/build: SOURCE_DATE_EPOCH=noon: "), "{}", err(&output));
+}
+
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
 fn needs_packages_missing_programs_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(root().join("packaging/build"));
