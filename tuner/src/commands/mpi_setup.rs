@@ -13,6 +13,7 @@ use objectives::launcher::{MpiJob, words};
 use objectives::real::{quoted, telling_lines};
 use space::dat::HplDat;
 use space::{Candidate, EngineParams, HplParams, RunResult};
+use tempfile::TempDir;
 
 use crate::cli::mpi_setup::MpiSetupArgs;
 use crate::cluster::allocation::Allocation;
@@ -22,6 +23,8 @@ use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::session::engine::programs::{MPI_FOLDER, found};
 
+/// The way out where its folder cannot be made or written.
+const ELSEWHERE: &str = "name another folder with --out";
 /// What this program is called where it is `xhpl`.
 const XHPL: &str = "xhpl";
 /// Lines that are printed of a compiler that failed.
@@ -39,15 +42,12 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program's own path")?;
     let out = args.out.clone().unwrap_or_else(|| program.with_file_name(MPI_FOLDER));
     let out = std::path::absolute(&out)?;
-    let above = out.parent().ok_or_else(|| bad_input(format!("--out {}: it is not a folder", out.display())))?;
-    let cannot = |what: &Path| format!("cannot make {}: name another folder with --out", what.display());
-    fs::create_dir_all(above).with_context(|| cannot(above))?;
-    // All nodes see it where they see the folder that it becomes.
-    let made = tempfile::Builder::new().prefix(".mpi-setup-").tempdir_in(above).with_context(|| cannot(&out))?;
+    let made = scratch(&out)?;
     let mpicc = compiled(&args.mpicc, made.path())?;
     let xhpl = made.path().join(XHPL);
     fs::copy(&program, &xhpl).with_context(|| format!("cannot copy {} to {}", program.display(), xhpl.display()))?;
     let checked = if args.no_check { None } else { Some(check(args, &mpicc, &xhpl, made.path())?) };
+    let cannot = |what: &Path| format!("cannot make {}: {ELSEWHERE}", what.display());
     fs::create_dir_all(&out).with_context(|| cannot(&out))?;
     for name in [LIBRARY, XHPL] {
         fs::rename(made.path().join(name), out.join(name)).with_context(|| cannot(&out.join(name)))?;
@@ -72,6 +72,16 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     }
     said.flush()?;
     Ok(exit::DONE)
+}
+
+/// A folder that is removed when it is dropped, from which files are renamed into `out`: within it where it is there, as the folder above may be
+/// another file system or may not be written, else beside it. All nodes see it where they see `out`.
+fn scratch(out: &Path) -> anyhow::Result<TempDir> {
+    let above = if out.is_dir() { Some(out) } else { out.parent() };
+    let above = above.ok_or_else(|| bad_input(format!("--out {}: it is not a folder", out.display())))?;
+    let cannot = |what: &Path| format!("cannot make a folder in {}: {ELSEWHERE}", what.display());
+    fs::create_dir_all(above).with_context(|| cannot(above))?;
+    tempfile::Builder::new().prefix(".mpi-setup-").tempdir_in(above).with_context(|| cannot(above))
 }
 
 /// The compiler wrapper that has made the library in `folder`.
@@ -183,6 +193,26 @@ mod tests {
         let relative = up.join(folder.path().strip_prefix("/").unwrap()).join("mpicc");
         let found = mpirun_of(&relative);
         assert!(relative.is_relative() && found.starts_with('/') && found.ends_with("/mpirun -np {np}"), "{found}");
+    }
+
+    /// A mount point, or a home, in a folder that its owner may not write was refused.
+    #[test]
+    fn a_folder_that_is_there_needs_nothing_of_the_one_above() {
+        let above = tempfile::tempdir().unwrap();
+        let out = above.path().join("mpi");
+        let made = scratch(&out).unwrap();
+        assert_eq!(made.path().parent(), Some(above.path()), "{}", made.path().display());
+        drop(made);
+        fs::create_dir(&out).unwrap();
+        let made = scratch(&out).unwrap();
+        assert_eq!(made.path().parent(), Some(out.as_path()), "{}", made.path().display());
+        drop(made);
+        assert_eq!((fs::read_dir(&out).unwrap().count(), fs::read_dir(above.path()).unwrap().count()), (0, 1));
+        // As a file is no folder to write into.
+        let within = out.join("file/mpi");
+        fs::write(out.join("file"), "").unwrap();
+        let error = scratch(&within).unwrap_err();
+        assert!(error.to_string().ends_with("file: name another folder with --out"), "{error}");
     }
 
     #[test]
