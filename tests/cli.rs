@@ -1,7 +1,13 @@
 //! Bad input is named, with the way out, and the exit code says whose fault it is.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::hostile::until;
 use crate::program::{err, hpl_dat, hpl_tune, out, tune};
 
 fn refused<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>, code: i32, words: &[&str]) {
@@ -23,6 +29,30 @@ fn help_names_the_verbs_and_hides_the_guard() {
         assert!(text.contains(verb), "{text}");
     }
     assert!(!text.contains("__guard"));
+}
+
+/// A hidden folder as large as the program stayed.
+#[test]
+fn mpi_setup_that_a_signal_ends_leaves_nothing() {
+    // It compiles until the folder is gone that it was to write into.
+    const MPICC: &str = r#"#!/bin/sh
+n=0
+while [ -d "${5%/*}" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+exit 1
+"#;
+    let root = tempfile::tempdir().unwrap();
+    let (mpicc, above) = (root.path().join("mpicc"), root.path().join("programs"));
+    std::fs::write(&mpicc, MPICC).unwrap();
+    std::fs::set_permissions(&mpicc, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut setup = hpl_tune();
+    setup.args(["mpi-setup", "--no-check", "--mpicc"]).arg(&mpicc).arg("--out").arg(above.join("mpi"));
+    let mut child = setup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the compiler", || {
+        std::fs::read_dir(&above).into_iter().flatten().flatten().any(|made| made.path().join("calls.c").exists())
+    });
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(&above).unwrap().count(), 0);
 }
 
 #[test]

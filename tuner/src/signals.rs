@@ -1,4 +1,28 @@
-//! Signals that a program which starts this one may have told the system to ignore, as `nohup` does.
+//! Signals: what goes away when one ends this program, and which ones whoever starts it has told the system to ignore, as `nohup` does.
+
+use std::path::PathBuf;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit;
+
+/// Removes the temporary `folder` where a signal ends this process from now on; not for one that ignores it.
+///
+/// # Errors
+/// When the system refuses the handlers, or a thread to wait for them.
+pub(crate) fn removed_at_a_signal(folder: PathBuf) -> std::io::Result<()> {
+    let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal));
+    let mut signals = Signals::new(heard)?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        if signals.forever().next().is_some() {
+            // What cannot be removed stays, as on NFS.
+            let _ = std::fs::remove_dir_all(&folder);
+            signal_hook::low_level::exit(exit::INTERRUPTED.into());
+        }
+    })?;
+    Ok(())
+}
 
 /// Whether this process ignores `signal`; not where the system does not say.
 pub(crate) fn is_ignored(signal: i32) -> bool {
@@ -16,7 +40,7 @@ fn is_ignored_by(status: &str, signal: i32) -> bool {
 mod tests {
     use std::process::Command;
 
-    use signal_hook::consts::{SIGCHLD, SIGHUP, SIGQUIT};
+    use signal_hook::consts::SIGCHLD;
 
     use super::*;
 

@@ -22,6 +22,7 @@ use crate::cluster::launched::{nodes, said};
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::session::engine::programs::{MPI_FOLDER, found};
+use crate::signals::removed_at_a_signal;
 
 /// The way out where its folder cannot be made or written.
 const ELSEWHERE: &str = "name another folder with --out";
@@ -43,6 +44,7 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     let out = args.out.clone().unwrap_or_else(|| program.with_file_name(MPI_FOLDER));
     let out = std::path::absolute(&out)?;
     let made = scratch(&out)?;
+    removed_at_a_signal(made.path().to_owned()).context("cannot listen to signals")?;
     let mpicc = compiled(&args.mpicc, made.path())?;
     let xhpl = made.path().join(XHPL);
     fs::copy(&program, &xhpl).with_context(|| format!("cannot copy {} to {}", program.display(), xhpl.display()))?;

@@ -16,6 +16,7 @@ use crate::record::folder::replace_file;
 use crate::search::progress::say;
 use crate::session::engine::programs::xhpl_beside;
 use crate::session::input::read_params;
+use crate::signals::removed_at_a_signal;
 
 /// Order of the runs on a node of one core.
 const ORDER: f64 = 4000.0;
@@ -54,6 +55,7 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
     let folder = tempfile::Builder::new().prefix(".nodes-").tempdir_in(&args.out);
     let folder = folder.with_context(|| format!("cannot make a folder in {}", args.out.display()))?;
     let path = folder.path().canonicalize()?;
+    removed_at_a_signal(path.clone()).context("cannot listen to signals")?;
     let found = surveyed(&job, &path, &Candidate { hpl, engine }, args.repeats, args.limit)?.ranks;
     let acceptance = Acceptance::new(&found, n, threads, args.tolerance);
     let json = serde_json::to_string_pretty(&acceptance)?;

@@ -15,6 +15,7 @@ use super::said;
 use crate::cluster::acceptance::SURVEY_NB;
 use crate::exit::bad_input;
 use crate::record::folder::replace_file;
+use crate::signals::removed_at_a_signal;
 
 /// Part of a node's memory that they may take.
 const SHARE: u64 = 2;
@@ -43,6 +44,7 @@ pub(crate) fn below_here(
     let here = std::env::current_dir()?;
     let folder = tempfile::Builder::new().prefix(".survey-").tempdir_in(&here);
     let folder = folder.with_context(|| format!("cannot make a folder in {}", here.display()))?;
+    removed_at_a_signal(folder.path().to_owned()).context("cannot listen to signals")?;
     surveyed(&MpiJob::new(launcher, program), folder.path(), candidate, repeats, limit)
 }
 
