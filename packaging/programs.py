@@ -27,10 +27,13 @@ class Entry:
 def built(project):
     """The folder of the two programs, built here by zig; the tools are those of requirements.txt."""
     tools = project.root / "target/packaging"
-    if not (tools / "bin/cargo-zigbuild").exists():
-        run([sys.executable, "-m", "venv", tools])
+    # Tools that another Python or an older requirements.txt has made, or that are not complete, are made anew.
+    made_by, maker = tools / "made-by", sys.version + "\n" + project.text("packaging/requirements.txt").decode()
+    if not made_by.is_file() or made_by.read_text() != maker:
+        run([sys.executable, "-m", "venv", "--clear", tools])
         run([tools / "bin/pip", "install", "--quiet", "--require-hashes", "--only-binary", ":all:",
              "-r", project.root / "packaging/requirements.txt"])
+        made_by.write_text(maker)
     folder = project.root / "target/zig"
     triple = f"{project.processor}-unknown-linux-gnu"
     # The folders of the registry, whose names are in the flags below, are there once cargo has fetched packages.

@@ -175,6 +175,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import programs
 home = pathlib.Path(sys.argv[2])
+(home / 'sources/target/packaging').mkdir(parents=True)
 os.environ['CARGO_HOME'] = str(home)
 
 def run(command, **options):
@@ -186,7 +187,8 @@ def run(command, **options):
 
 programs.run = run
 programs.needed_glibc = lambda program: programs.GLIBC
-programs.built(types.SimpleNamespace(root=home / 'sources', processor='x86_64', commit='0'))
+text = lambda name: b'one==1'
+programs.built(types.SimpleNamespace(root=home / 'sources', processor='x86_64', commit='0', text=text))
 ";
     let home = tempfile::tempdir().unwrap();
     let mut python = Command::new(which("python3"));
@@ -194,6 +196,41 @@ programs.built(types.SimpleNamespace(root=home / 'sources', processor='x86_64', 
     let flags = said(&mut python);
     let registry = home.path().join("registry/src/index");
     assert!(flags.contains(&format!("--remap-path-prefix={}=/cargo", registry.display())), "{flags}");
+}
+
+/// Those of an older zig, and of a Python that was updated and no longer finds its packages, were used for ever.
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_tools_of_other_requirements_are_made_anew() {
+    const ASK: &str = "
+import os, pathlib, sys, types
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import programs
+home = pathlib.Path(sys.argv[2])
+os.environ['CARGO_HOME'] = str(home)
+made = []
+
+def run(command, **options):
+    if 'venv' in command:
+        made.append(command)
+        command[-1].mkdir(parents=True, exist_ok=True)
+    return ''
+
+programs.run = run
+programs.needed_glibc = lambda program: programs.GLIBC
+for version in ['1', '1', '2']:
+    text = lambda name: b'zig==' + version.encode()
+    programs.built(types.SimpleNamespace(root=home, processor='x86_64', commit='0', text=text))
+    print(len(made))
+sys.version = 'another'
+programs.built(types.SimpleNamespace(root=home, processor='x86_64', commit='0', text=text))
+print(len(made))
+";
+    let home = tempfile::tempdir().unwrap();
+    let mut python = Command::new(which("python3"));
+    python.args(["-c", ASK]).arg(root().join("packaging")).arg(home.path());
+    assert_eq!(said(&mut python), "1\n1\n2\n3\n");
 }
 
 /// A readelf in the search path whose words are translated unless it is asked for English ones, and which finds nothing in `static`.
