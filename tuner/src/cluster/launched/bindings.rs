@@ -48,9 +48,11 @@ fn found(said: &[u8], ranks: usize) -> Result<Bindings, String> {
             "{answers} processes ran as separate jobs, in place of one; make an xhpl with the mpicc of the launcher's MPI library by \
              hpl-tune mpi-setup, or give the launcher what its library needs, as in srun --mpi=pmix"
         )),
-        Some(one) if one.version != this => {
-            Err(format!("it is xhpl {}, this is {this}; build both from the same source", one.version))
-        }
+        Some(one) if one.version != this => Err(format!(
+            "it is xhpl {}, this is hpl-tune {this}; make it anew by hpl-tune mpi-setup, or build both from the same \
+             source",
+            one.version
+        )),
         Some(one) if one.ranks.len() != ranks => Err(format!(
             "{} processes started in place of {ranks}; is {{np}} where the launcher reads it?",
             one.ranks.len()
@@ -132,7 +134,8 @@ mod tests {
         assert!(problem(&format!("{alone}\n{alone}\n"), 2).contains("2 processes ran as separate jobs"));
         assert!(problem(&line, 3).contains("2 processes started in place of 3"));
         let other = Bindings { version: "0.0.1".into(), ..two };
-        assert!(problem(&serde_json::to_string(&other).unwrap(), 2).contains("xhpl 0.0.1"));
+        let older = problem(&serde_json::to_string(&other).unwrap(), 2);
+        assert!(older.contains("xhpl 0.0.1") && older.contains("anew by hpl-tune mpi-setup"), "{older}");
     }
 
     #[test]
