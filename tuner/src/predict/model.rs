@@ -239,7 +239,9 @@ fn on_devices(machine: &Machine, question: &Question, choices: &Choices) -> anyh
 fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
     // The calibrated model covers one node; what does not fit there is refused as by the others.
     scenario::Placement::new(machine, &question.run()).map_err(bad_input)?;
-    let predictor = Predictor::new(machine).map_err(bad_input)?;
+    // With measured phases a predictor is the timeline, which is a model of its own.
+    let kernels = Machine { phases: Vec::new(), ..machine.clone() };
+    let predictor = Predictor::new(&kernels).map_err(bad_input)?;
     let candidate = candidate(question);
     let terms = predictor.breakdown(&candidate);
     let list = [
@@ -328,4 +330,58 @@ fn phases(timeline: &Timeline) -> Vec<Term> {
 
 fn term(layer: &str, term: &'static str, time_s: f64) -> Term {
     Term { layer: layer.to_owned(), term, time_s }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::machine::{EnginePhase, Node, PhaseRate, Rate, RateKernel};
+
+    use super::*;
+
+    /// A node of four cores whose kernels and phases are measured.
+    fn machine() -> Machine {
+        let rate = |kernel: RateKernel| Rate {
+            kernel,
+            threads: 1,
+            coefficients: vec![1e-10; kernel.coefficient_count()],
+            valid: vec![[1.0, 1e4]; kernel.size_count()],
+            spread: 0.0,
+            fit_error: 0.0,
+            date: String::new(),
+            origin: String::new(),
+        };
+        let phase = |phase: EnginePhase| PhaseRate {
+            phase,
+            threads: 1,
+            coefficients: vec![1e-9; phase.coefficient_count()],
+            n: [500, 1000],
+            nb: [16, 256],
+            runs: 9,
+            spread: 0.0,
+            fit_error: 0.0,
+            date: String::new(),
+            origin: String::new(),
+        };
+        let node = Node { name: "node".into(), count: 1, cores: 4, ..Node::default() };
+        Machine {
+            nodes: vec![node],
+            rates: RateKernel::ALL.map(rate).into(),
+            phases: EnginePhase::ALL.map(phase).into(),
+            ..Machine::default()
+        }
+    }
+
+    fn time_s(model: Model, machine: &Machine) -> f64 {
+        let question = Question { hpl: HplParams::baseline(2000, 1, 1), nodes: None, threads: 1 };
+        model.answer(machine, &question, &Choices::default()).unwrap().time_s
+    }
+
+    #[test]
+    fn the_calibrated_model_takes_no_phases() {
+        let with = machine();
+        let without = Machine { phases: Vec::new(), ..with.clone() };
+        let calibrated_s = time_s(Model::Calibrated, &with);
+        assert_eq!(calibrated_s, time_s(Model::Calibrated, &without));
+        assert!(time_s(Model::Timeline, &with) > 2.0 * calibrated_s);
+    }
 }
