@@ -255,8 +255,11 @@ impl Predictor {
         let shared = (key.p * key.q * key.threads) as f64 / self.cores as f64;
         let kernels = self.rates.at(key.threads, key.nb as f64, shared.max(1.0));
         let messages = Messages::new(&self.layers(key), key, Self::UPDATE_COEFFICIENT);
-        let on_node = key.joined(self.node_cores);
-        let memory_s_per_word = self.memory.as_ref().map_or(0.0, |layer| McLayer::of(layer, 0.0, on_node).beta_s);
+        // The description counts ranks of one thread; a rank of several reads its memory by all of them.
+        let readers = key.threads.clamp(1, self.node_cores.max(1));
+        let on_node = key.joined(self.node_cores).saturating_mul(readers);
+        let of_thread_s = self.memory.as_ref().map_or(0.0, |layer| McLayer::of(layer, 0.0, on_node).beta_s);
+        let memory_s_per_word = of_thread_s / readers as f64;
         CandidateSteps::new(key).terms(&kernels, &messages, memory_s_per_word)
     }
 

@@ -87,6 +87,25 @@ fn what_needs_no_message_costs_none() {
     assert!(tall.pivot_s > 0.0 && tall.lbcast_s == 0.0);
 }
 
+/// U has half of the 4000² words, of which each of four threads reads a quarter, whatever ranks they belong to.
+#[test]
+fn all_threads_of_a_rank_read_its_memory() {
+    let trsv_s = |machine: &Machine, grid, threads| {
+        Predictor::new(machine).unwrap().breakdown(&candidate(4000, 128, grid, threads, 0)).trsv_s
+    };
+    let mut machine = machine();
+    machine.layers.truncate(1);
+    for (grid, threads) in [((1, 1), 4), ((1, 2), 2), ((2, 2), 1)] {
+        let read_s = trsv_s(&machine, grid, threads);
+        assert!((read_s / (1e-9 * 8e6 / 4.0) - 1.0).abs() < 1e-12, "{grid:?}: {read_s}");
+    }
+    machine.layers[0].shared_by = 4;
+    for (grid, threads) in [((1, 1), 4), ((2, 2), 1)] {
+        let read_s = trsv_s(&machine, grid, threads);
+        assert!((read_s / (1e-9 * 8e6) - 1.0).abs() < 1e-12, "{grid:?}: {read_s}");
+    }
+}
+
 /// Sixteen nodes of 64 cores on a network.
 fn sixteen_nodes(alpha_s: f64, shared_by: usize) -> Predictor {
     let mut machine = machine();

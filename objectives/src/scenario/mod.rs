@@ -253,7 +253,10 @@ pub(crate) fn layers(
             what: format!("alpha_s of [[layer]] {} ({})", index + 1, layer.name),
             way_out: "give --alpha, in seconds per message, or state it in a copy of the file",
         })?;
-        layers.push(McLayer { ranks, ..McLayer::of(layer, alpha_s, senders) });
+        // The memory of a rank is described for one thread; several read it at the same time.
+        let readers = if layer.ranks == 1 { placement.readers() } else { 1 };
+        let of_thread = McLayer::of(layer, alpha_s, senders.saturating_mul(readers));
+        layers.push(McLayer { ranks, beta_s: of_thread.beta_s / readers as f64, ..of_thread });
     }
     if joined < run.ranks() {
         return Err(ScenarioError::Layers { joined, ranks: run.ranks() });

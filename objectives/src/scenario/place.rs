@@ -133,6 +133,12 @@ impl<'a> Placement<'a> {
         self.groups.iter().filter(|group| group.node.memory_bytes > 0)
     }
 
+    /// Threads by which a rank reads its memory: no more than there are cores, and 1 where it has an accelerator.
+    pub(super) fn readers(&self) -> usize {
+        let cores = self.groups.iter().map(|group| group.node.cores).min().unwrap_or(1);
+        self.threads.min(cores).max(1)
+    }
+
     /// Number of this run's ranks in a layer that joins `ranks` on the full machine.
     pub(super) fn joined(&self, ranks: usize) -> usize {
         if ranks >= self.all {

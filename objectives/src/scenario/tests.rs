@@ -216,3 +216,19 @@ fn a_rank_has_the_rate_of_its_threads_where_they_leave_cores_idle() {
     };
     assert_eq!([1, 24, 48, 64].map(gflops), [50.0, 1200.0, 2400.0, 3200.0]);
 }
+
+#[test]
+fn a_rank_of_several_threads_reads_its_memory_by_all_of_them() {
+    let memory = |shared_by| {
+        let name = "memory".to_owned();
+        let memory = Layer { name, ranks: 1, alpha_s: Some(0.0), beta_s_per_word: 4e-9, shared_by };
+        Machine { layers: [vec![memory], two_nodes().layers].concat(), ..two_nodes() }
+    };
+    let gamma2_s = |shared_by, grid, threads| {
+        let run = Run { threads, ..run(1000, 10, grid, 2) };
+        netlib(&memory(shared_by), &run, &Choices::default()).unwrap().0.gamma2_s
+    };
+    assert_eq!([((8, 16), 1), ((1, 2), 64)].map(|(grid, threads)| gamma2_s(1, grid, threads)), [2e-9, 2e-9 / 64.0]);
+    // All threads of a node share one bandwidth: a rank of all of them has it alone.
+    assert_eq!([((8, 16), 1), ((1, 2), 64)].map(|(grid, threads)| gamma2_s(64, grid, threads)), [64.0 * 2e-9, 2e-9]);
+}

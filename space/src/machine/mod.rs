@@ -224,7 +224,7 @@ pub struct Layer {
     /// Latency of a message in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha_s: Option<f64>,
-    /// Time per 8-byte word in seconds.
+    /// Time per 8-byte word in seconds; in the memory of a rank (of `ranks` 1) for one of its threads.
     pub beta_s_per_word: f64,
     /// Ranks that share the layer's bandwidth at the same time, at least 1; fewer where a run has fewer on a node.
     #[serde(default = "one")]
