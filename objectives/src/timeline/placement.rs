@@ -13,6 +13,8 @@ use super::Platform;
 pub(super) struct GridPlacement {
     /// Whether one node holds all ranks.
     pub one_node: bool,
+    /// Whether each process column is within a node.
+    pub whole_columns: bool,
     /// Process rows of one process column on a node.
     pub rows: f64,
     /// Process columns of one process row on a node.
@@ -27,17 +29,19 @@ impl GridPlacement {
         let (p, q, on_node) = (hpl.p, hpl.q, platform.ranks_per_node);
         let node = on_node as f64;
         if p * q <= on_node {
-            return Self { one_node: true, rows: p as f64, columns: q as f64, together: q };
+            return Self { one_node: true, whole_columns: true, rows: p as f64, columns: q as f64, together: q };
         }
         match hpl.pmap {
             Pmap::Row => Self {
                 one_node: false,
+                whole_columns: p == 1,
                 rows: (node / q as f64).max(1.0),
                 columns: node.min(q as f64),
                 together: if on_node % q == 0 { q } else { gcd(q, on_node) },
             },
             Pmap::Column => Self {
                 one_node: false,
+                whole_columns: on_node % p == 0,
                 rows: node.min(p as f64),
                 columns: (node / p as f64).max(1.0),
                 together: if on_node % p == 0 { on_node / p } else { 1 },
@@ -81,6 +85,8 @@ mod tests {
                     }
                 }
                 assert_eq!(placement.one_node, p * q <= 8);
+                let whole = (0..q).all(|column| (1..p).all(|row| node(row, column) == node(0, column)));
+                assert_eq!(placement.whole_columns, whole, "{p}×{q} {pmap:?}");
             }
         }
     }

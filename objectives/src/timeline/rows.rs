@@ -24,7 +24,7 @@ impl RowExchangeCosts {
         }
         let (inside, between) = (costs.platform.inside.latency_s, costs.platform.between.latency_s);
         let rounds = p.next_power_of_two().trailing_zeros() as f64;
-        if placement.one_node {
+        if placement.whole_columns {
             let shares = if long { 2.0 } else { rounds };
             let messages = if long { rounds + (p - 1) as f64 } else { rounds };
             return Self { link_share: 0.0, inside_share: shares, latency_s: messages * inside };
@@ -71,5 +71,27 @@ pub(super) fn long(swap: Swap, n: f64) -> bool {
         Swap::BinExch => false,
         Swap::Long => true,
         Swap::Mix { threshold } => n > threshold as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use space::{HplParams, Pmap};
+
+    use super::*;
+    use crate::timeline::tests::small_cluster;
+
+    /// Of nodes of eight ranks in column-major order, half of one is a process column of four, two are one of sixteen.
+    #[test]
+    fn rows_that_stay_within_a_node_do_not_use_its_link() {
+        let platform = small_cluster(8);
+        for (p, pmap, leaves) in [(4, Pmap::Column, false), (16, Pmap::Column, true), (4, Pmap::Row, true)] {
+            let hpl = HplParams { pmap, ..HplParams::baseline(6400, p, 4) };
+            let costs = RunCosts::new(&hpl, &platform);
+            for by_long in [false, true] {
+                let exchange = RowExchangeCosts::new(&costs, by_long);
+                assert_eq!(exchange.link_s(&costs, 1e6) > 0.0, leaves, "{p}×4 {pmap:?}, long {by_long}");
+            }
+        }
     }
 }
