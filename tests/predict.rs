@@ -134,6 +134,20 @@ fn what_a_model_does_not_see_is_said() {
     assert!(out(&output).contains("note: "), "{}", out(&output));
 }
 
+/// The flags of a run that a measured one does not state are obeyed or refused.
+#[test]
+fn measured_runs_take_the_flags_that_they_leave_open() {
+    let crusher = |more: &[&str]| {
+        let args = ["predict", "--machine", "crusher", "--model", "device", "--measured", "--json"];
+        let table = json(&[&args[..], more].concat());
+        table["rows"][0]["predicted_gflops"].as_f64().unwrap()
+    };
+    assert!(crusher(&["--depth", "0"]) < crusher(&["--depth", "1"]));
+    let output = tune(["predict", "--machine", "crusher", "--measured", "--bcast", "long"]);
+    assert!(err(&output).contains("does not depend on BCAST"), "{}", err(&output));
+    refused(&["predict", "--machine", "p100-cluster", "--leave-one-out", "--depth", "0"], &["--depth"]);
+}
+
 const DAHU: [&str; 4] = ["predict", "--machine", "dahu", "--json"];
 
 #[test]

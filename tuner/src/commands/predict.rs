@@ -24,18 +24,19 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let machine = input::load(&args.machine)?;
     let choices = args.choices.choices(&machine);
     let mut out = std::io::stdout().lock();
+    let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
     if args.measured || args.leave_one_out {
-        let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
         let comparison = if args.leave_one_out {
             MeasuredComparison::leave_one_out(&machine, args.nb)?
         } else {
-            MeasuredComparison::of(&machine, model, &choices, args.nb)?
+            let comparison = MeasuredComparison::of(&machine, model, &choices, &wanted(args)?)?;
+            say_unseen(args, model, &machine);
+            comparison
         };
         let text = if args.json { comparison.json()? } else { printable(&comparison.text()).into_owned() };
         out.write_all(text.as_bytes())?;
         return Ok(exit::DONE);
     }
-    let model = args.model.unwrap_or_else(|| Model::best_for(&machine));
     let question = Question::new(&wanted(args)?, &machine)?;
     let answer = model.answer(&machine, &question, &choices)?;
     let idle =
@@ -43,14 +44,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     if !idle.is_empty() {
         say(&format!("note: without {} this prediction is the same", idle.join(", ")));
     }
-    let unseen = unseen(args, model.sees(&machine));
-    if !unseen.is_empty() {
-        say(&format!(
-            "note: the model {} does not depend on {}; the prediction is the same without",
-            model.name(),
-            unseen.join(", ")
-        ));
-    }
+    say_unseen(args, model, &machine);
     if let Some(path) = &args.plot {
         let picture = plot::picture(&machine, model, &question, &choices, &answer);
         replace_file(path, picture.as_bytes())?;
@@ -122,6 +116,18 @@ fn idle(
         }
     }
     idle
+}
+
+/// Says which parameters were given that the model does not depend on.
+fn say_unseen(args: &PredictArgs, model: Model, machine: &Machine) {
+    let unseen = unseen(args, model.sees(machine));
+    if !unseen.is_empty() {
+        say(&format!(
+            "note: the model {} does not depend on {}; the prediction is the same without",
+            model.name(),
+            unseen.join(", ")
+        ));
+    }
 }
 
 /// Parameters that were given and do not change what the model says.

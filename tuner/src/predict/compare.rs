@@ -8,7 +8,7 @@ use serde::Serialize;
 use space::machine::{Machine, Measured};
 
 use super::question::usual_nb;
-use super::{Model, Question};
+use super::{Model, Question, WantedRun};
 use crate::exit::bad_input;
 use crate::report::digits;
 
@@ -43,17 +43,18 @@ pub struct MeasuredComparison {
 }
 
 impl MeasuredComparison {
-    /// Every measured run, predicted by `model` on its own nodes and ranks.
+    /// Every measured run, predicted by `model` on its own nodes and ranks, with what else is `wanted`.
     ///
     /// # Errors
     /// Bad input: no run can be predicted, or the model lacks a figure.
-    pub fn of(machine: &Machine, model: Model, choices: &Choices, nb: Option<usize>) -> anyhow::Result<Self> {
-        let nb = nb.or_else(|| usual_nb(machine));
+    pub fn of(machine: &Machine, model: Model, choices: &Choices, wanted: &WantedRun) -> anyhow::Result<Self> {
+        let nb = wanted.nb.or_else(|| usual_nb(machine));
         let mut rows = Vec::new();
         let mut parameters = Vec::new();
         for measured in &machine.measured {
             let assumed = measured.n.is_none();
             let Some(question) = Question::of_measured(measured, nb, filled(machine, measured, nb)) else { continue };
+            let question = question.with(wanted);
             let answer = model.answer(machine, &question, choices)?;
             let hpl = &question.hpl;
             rows.push(ComparedRun {
@@ -205,4 +206,26 @@ fn filled(machine: &Machine, measured: &Measured, nb: Option<usize>) -> Option<u
     let nb = measured.nb.or(nb).unwrap_or(1);
     let n = n as f64 * (measured.nodes? as f64 / of as f64).sqrt();
     Some((n as usize / nb * nb).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use space::machine::Node;
+
+    use super::*;
+
+    /// A rank of one thread has a quarter of a node of four cores.
+    #[test]
+    fn measured_runs_have_the_threads_that_are_wanted() {
+        let node = Node { name: "node".into(), count: 1, cores: 4, rate_gflops: 100.0, ..Node::default() };
+        let (n, nb, p, q) = (Some(20_000), Some(128), Some(1), Some(1));
+        let run = Measured { n, nb, p, q, nodes: Some(1), rate_gflops: 90.0, ..Measured::default() };
+        let machine = Machine { nodes: vec![node], measured: vec![run], ..Machine::default() };
+        let predicted = |threads| {
+            let wanted = WantedRun { threads, ..WantedRun::default() };
+            let compared = MeasuredComparison::of(&machine, Model::Mcl, &Choices::default(), &wanted).unwrap();
+            compared.rows[0].predicted_gflops
+        };
+        assert!((predicted(Some(4)) / predicted(None) - 4.0).abs() < 1e-9);
+    }
 }

@@ -2,6 +2,7 @@
 
 use objectives::scenario::Choices;
 use objectives::timeline::StepTimes;
+use space::HplParams;
 use space::domain::squarest;
 use space::machine::{Machine, Measured};
 
@@ -66,7 +67,9 @@ fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) ->
     let mut marks = Vec::new();
     for run in machine.measured.iter().filter(near) {
         let Some(theirs) = Question::of_measured(run, Some(nb), None) else { continue };
-        let (n, same) = (theirs.hpl.n, is_as_placed(run, question));
+        let HplParams { n, nb, p, q, .. } = theirs.hpl;
+        let theirs = Question { hpl: HplParams { n, nb, p, q, ..question.hpl }, threads: question.threads, ..theirs };
+        let same = is_as_placed(run, question);
         if !same && let Some(predicted) = rate_at(&theirs) {
             marks.push(mark("there", "predicted for them", n, predicted, format!("predicted {}", rate(predicted))));
         }

@@ -65,9 +65,7 @@ impl Question {
         let nb = wanted.nb.or(dat.map(|dat| dat.nb)).or(measured.and_then(|run| run.nb)).or_else(|| usual_nb(machine));
         let mut hpl = dat.unwrap_or_else(|| HplParams::baseline(1, p, q));
         (hpl.p, hpl.q, hpl.nb) = (p, q, nb.unwrap_or(hpl.nb));
-        (hpl.depth, hpl.bcast) = (wanted.depth.unwrap_or(hpl.depth), wanted.bcast.unwrap_or(hpl.bcast));
-        (hpl.swap, hpl.pmap) = (wanted.swap.unwrap_or(hpl.swap), wanted.pmap.unwrap_or(hpl.pmap));
-        let question = Self { hpl, nodes, threads };
+        let question = Self { hpl, nodes, threads }.with(wanted);
         let n = wanted.n.or(dat.map(|dat| dat.n)).or(measured.and_then(|run| run.n));
         let n = match n.or(question.largest_n(machine)?).or_else(|| question.filled_n(machine)) {
             Some(n) => n,
@@ -86,6 +84,19 @@ impl Question {
         let mut hpl = HplParams::baseline(n, p, q);
         hpl.nb = measured.nb.or(nb).unwrap_or(hpl.nb);
         Some(Self { hpl, nodes: measured.nodes, threads: 1 })
+    }
+
+    /// This run with the threads, DEPTH, BCAST, SWAP and PMAP that are wanted.
+    pub fn with(self, wanted: &WantedRun) -> Self {
+        let HplParams { depth, bcast, swap, pmap, .. } = self.hpl;
+        let hpl = HplParams {
+            depth: wanted.depth.unwrap_or(depth),
+            bcast: wanted.bcast.unwrap_or(bcast),
+            swap: wanted.swap.unwrap_or(swap),
+            pmap: wanted.pmap.unwrap_or(pmap),
+            ..self.hpl
+        };
+        Self { hpl, threads: wanted.threads.unwrap_or(self.threads), ..self }
     }
 
     /// This run at order `n`.
