@@ -273,10 +273,13 @@ pub(crate) fn layers(
     Ok(layers)
 }
 
-/// The single layer of a description that states none: the user's, otherwise the link of the slowest node.
+/// The single layer of a description that states none: the user's, otherwise the link of the slowest node, which its ranks share where
+/// messages leave it.
 fn link(model: &'static str, run: &Run, placement: &Placement, choices: &Choices) -> Result<McLayer, ScenarioError> {
     let missing = |what: String, way_out| ScenarioError::Missing { model, what, way_out };
-    let slowest = placement.groups.iter().map(|group| group.node.link_gbytes_per_s).reduce(f64::min);
+    let sharing = |group: &UsedNodes| if placement.nodes > 1 { group.ranks as f64 } else { 1.0 };
+    let of_rank = placement.groups.iter().map(|group| group.node.link_gbytes_per_s / sharing(group));
+    let slowest = of_rank.reduce(f64::min);
     let gbytes_per_s = choices.link_gbytes_per_s.or(slowest.filter(|rate| *rate > 0.0)).ok_or_else(|| {
         let what = format!("a [[layer]] that joins {} ranks", run.ranks());
         missing(what, "give --link and --alpha, or state its alpha_s and beta_s_per_word in a copy of the file")

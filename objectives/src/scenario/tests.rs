@@ -232,3 +232,28 @@ fn a_rank_of_several_threads_reads_its_memory_by_all_of_them() {
     // All threads of a node share one bandwidth: a rank of all of them has it alone.
     assert_eq!([((8, 16), 1), ((1, 2), 64)].map(|(grid, threads)| gamma2_s(64, grid, threads)), [64.0 * 2e-9, 2e-9]);
 }
+
+/// Without layers the ranks of a node share its link, as they do by `shared_by` of a layer.
+#[test]
+fn ranks_share_the_link_that_a_node_states() {
+    let mut machine = two_nodes();
+    machine.layers.clear();
+    machine.nodes[0].link_gbytes_per_s = 8.0;
+    let choices = Choices { alpha_s: Some(1e-6), ..Choices::default() };
+    let close = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-12, "{found}, {wanted}");
+    let beta_s = |run: Run, choices: &Choices| netlib(&machine, &run, choices).unwrap().0.beta_s;
+    close(beta_s(run(1000, 10, (8, 16), 2), &choices), 64e-9);
+    close(beta_s(Run { threads: 64, ..run(1000, 10, (1, 2), 2) }, &choices), 1e-9);
+    // Messages of one node do not leave it.
+    close(beta_s(run(1000, 10, (8, 8), 1), &choices), 1e-9);
+    // `--link` is the bandwidth between two ranks.
+    close(beta_s(run(1000, 10, (8, 16), 2), &Choices { link_gbytes_per_s: Some(8.0), ..choices }), 1e-9);
+    let ways = |grid| {
+        let run = run(1000, 10, grid, 2);
+        let placement = Placement::new(&machine, &run).unwrap();
+        Ways::new("a test", &machine, &run, &placement, &choices).unwrap()
+    };
+    // One rank of a node forwards the panel; all exchange rows.
+    close(ways((1, 128)).row[1], 1e-9);
+    close(ways((2, 64)).column[1], 64e-9);
+}

@@ -33,9 +33,10 @@ impl Ways {
             let Some(layer) = layers.iter().find(|layer| layer.ranks >= wanted) else { return [0.0; 2] };
             let stated = machine.layers.iter().find(|stated| stated.name == layer.name);
             // Where few of a node's ranks send, each has a larger share of its link, at most all of it.
-            let alone = (layer.beta_s, 1);
+            let is_shared = choices.link_gbytes_per_s.is_none() && placement.nodes > 1;
+            let of_node = if is_shared { (layer.beta_s / inside as f64, inside) } else { (layer.beta_s, 1) };
             let (beta_s, shared_by) =
-                stated.map_or(alone, |stated| (stated.beta_s_per_word, stated.shared_by.min(inside)));
+                stated.map_or(of_node, |stated| (stated.beta_s_per_word, stated.shared_by.min(inside)));
             let share = (shared_by as f64 * flows as f64 / inside as f64).max(1.0);
             [layer.alpha_s, beta_s * share]
         };
