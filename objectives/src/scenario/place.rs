@@ -33,7 +33,8 @@ pub struct Placement<'a> {
 }
 
 impl<'a> Placement<'a> {
-    /// Fills nodes in the order of the description, or spreads the ranks evenly over a given number of nodes.
+    /// Fills nodes in the order of the description, or spreads the ranks over a given number of them: evenly, else over unequal ones by
+    /// what they hold.
     ///
     /// # Errors
     /// [`ScenarioError`] when a size is 0, ranks or nodes are too many, do not spread evenly, or the matrix does not
@@ -68,11 +69,13 @@ impl<'a> Placement<'a> {
             Some(nodes) => left.div_ceil(nodes),
             None => usize::MAX,
         };
+        let even = |nodes: usize| run.ranks().is_multiple_of(nodes) && all_hold(machine, nodes, each, run.threads);
+        let is_even = run.nodes.is_some_and(even);
         let mut groups = Vec::new();
         for node in &machine.nodes {
             let full = node.ranks(run.threads);
-            // Larger nodes get more ranks; equal nodes get the same number.
-            let most = if machine.nodes.len() == 1 { full.min(each) } else { full };
+            // Where the ranks do not spread evenly, larger nodes get more; equal nodes get the same number.
+            let most = if is_even || machine.nodes.len() == 1 { full.min(each) } else { full };
             let ranks = most.min(left);
             let nodes = left.div_ceil(ranks.max(1)).min(node.count).min(nodes_left);
             if ranks == 0 || nodes == 0 {
@@ -83,8 +86,8 @@ impl<'a> Placement<'a> {
             nodes_left -= nodes;
         }
         let total = machine.nodes.iter().map(|node| node.count).fold(0, usize::saturating_add);
-        let nodes = groups.iter().map(|group| group.nodes).sum();
-        if left > 0 || run.nodes.is_some_and(|asked| asked > total) {
+        let nodes: usize = groups.iter().map(|group| group.nodes).sum();
+        if left > 0 || run.nodes.is_some_and(|asked| asked > nodes) {
             let Run { p, q, threads, .. } = *run;
             let full = machine.nodes.iter().map(|node| node.ranks(threads)).max().unwrap_or(1);
             let fits = run.nodes.is_some_and(|asked| asked <= total);
@@ -149,6 +152,16 @@ impl<'a> Placement<'a> {
         }
         (ranks as f64 * self.ranks_per_node as f64 / self.full as f64).ceil() as usize
     }
+}
+
+/// Whether each of the first `nodes` nodes runs `ranks` ranks.
+fn all_hold(machine: &Machine, nodes: usize, ranks: usize, threads: usize) -> bool {
+    let mut left = nodes;
+    machine.nodes.iter().all(|node| {
+        let is_used = left > 0;
+        left -= node.count.min(left);
+        !is_used || node.ranks(threads) >= ranks
+    })
 }
 
 fn free_bytes(node: &Node) -> u64 {

@@ -257,3 +257,18 @@ fn ranks_share_the_link_that_a_node_states() {
     close(ways((1, 128)).row[1], 1e-9);
     close(ways((2, 64)).column[1], 64e-9);
 }
+
+#[test]
+fn ranks_spread_over_as_many_unequal_nodes_as_asked_for() {
+    let machine = machine("isabella-hpc1");
+    let groups = |grid, nodes| {
+        let run = run(1000, 10, grid, nodes);
+        let placement = Placement::new(&machine, &run)?;
+        Ok::<_, ScenarioError>(placement.groups.iter().map(|group| (group.nodes, group.ranks)).collect::<Vec<_>>())
+    };
+    assert_eq!(groups((6, 6), 12), Ok(vec![(8, 3), (4, 3)]));
+    // 29 ranks on each are more than the smaller nodes hold: all are full.
+    assert_eq!(groups((16, 22), 12), Ok(vec![(8, 32), (4, 24)]));
+    let refused = groups((5, 8), 12).unwrap_err().to_string();
+    assert!(refused.contains("40 ranks do not spread evenly over 12 nodes"), "{refused}");
+}
