@@ -29,7 +29,7 @@ const SMALLEST_N: usize = 128;
 /// A run is disturbed if one of its threads waits for a core longer than this fraction of its time.
 const TOLERATED: f64 = 0.02;
 
-/// Disturbed runs are left out if at least this fraction of the runs is undisturbed.
+/// Disturbed runs are left out if at least this fraction of the runs that passed is undisturbed.
 const CLEAN_SHARE: f64 = 0.33;
 
 /// Options of the runs.
@@ -49,7 +49,7 @@ pub(super) struct Options<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     pub(super) results: Vec<RunResult>,
-    /// Runs during which other processes took a core; they are among the results only when there are few others.
+    /// Runs that passed and during which other processes took a core; they are among the results only when there are few others.
     pub(super) disturbed: usize,
     pub(super) made: usize,
     /// Runs whose residual failed, which are not among the results.
@@ -57,9 +57,9 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Disturbed runs as a share of all.
+    /// Disturbed runs as a share of those that passed.
     pub(super) fn disturbed_share(&self) -> f64 {
-        self.disturbed as f64 / self.made.max(1) as f64
+        self.disturbed as f64 / self.made.saturating_sub(self.failed).max(1) as f64
     }
 
     /// Whether no phases are fitted: predictions from the few other runs were off by a factor of two.
@@ -165,8 +165,8 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         // If the system does not count the waits, all runs are undisturbed.
         let waited_s = waiting.waited_s().unwrap_or(0.0);
         let disturbed = waited_s > TOLERATED * result.time_s;
-        runs.disturbed += usize::from(disturbed);
         if result.passed {
+            runs.disturbed += usize::from(disturbed);
             clean.push(!disturbed);
             runs.results.push(result);
         } else {
@@ -174,8 +174,8 @@ pub(super) fn measure(options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> R
         }
         progress(((used_s + cost_s - begun_s) / left_s.max(f64::MIN_POSITIVE)).min(1.0));
     }
-    // On a machine that is never idle all runs are used; otherwise the disturbed ones are not used for the fit.
-    if clean.iter().filter(|&&clean| clean).count() as f64 >= CLEAN_SHARE * runs.made as f64 {
+    // Of a machine that is never idle no run is used, of any other those that were not disturbed.
+    if !runs.are_too_disturbed() {
         let mut clean = clean.into_iter();
         runs.results.retain(|_| clean.next().unwrap_or(true));
     }

@@ -62,10 +62,11 @@ pub(super) fn interrupted_runs(runs: &Runs) -> Option<String> {
     let outcome = if runs.are_too_disturbed() {
         "so that their phases are not used and the model does not distinguish most variants"
     } else {
-        "so that their phases are too long"
+        "which are left out"
     };
-    (share > DISTURBED)
-        .then(|| format!("other processes took cores during {:.0} % of the runs, {outcome}; end them", 100.0 * share))
+    (share > DISTURBED).then(|| {
+        format!("other processes took cores during {:.0} % of the runs that passed, {outcome}; end them", 100.0 * share)
+    })
 }
 
 /// Whether the machine was slowed at times without losing cores.
@@ -149,6 +150,11 @@ mod tests {
         let of_runs = |failed| failed_runs(&Runs { made: 40, failed, ..Runs::default() });
         assert_eq!(of_runs(0), None);
         assert!(of_runs(3).unwrap().starts_with("the residual of 3 of 40 runs FAILED"));
+        let of_disturbed =
+            |disturbed, failed| interrupted_runs(&Runs { made: 10, disturbed, failed, ..Runs::default() });
+        assert_eq!(of_disturbed(2, 0), None);
+        assert!(of_disturbed(5, 0).unwrap().contains("50 % of the runs that passed, which are left out"));
+        assert!(of_disturbed(5, 4).unwrap().contains("83 % of the runs that passed, so that their phases are not"));
         assert_eq!(slowed_runs(2, 20), None);
         assert!(slowed_runs(10, 40).unwrap().contains("25 %"));
         let rate = |spread, fit_error| Rate {
