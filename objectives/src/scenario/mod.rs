@@ -273,8 +273,8 @@ pub(crate) fn layers(
     Ok(layers)
 }
 
-/// The single layer of a description that states none: the user's, otherwise the link of the slowest node, which its ranks share where
-/// messages leave it.
+/// The single layer of a description that states none: the user's, otherwise the link of the slowest node, which its ranks
+/// share where messages leave it.
 fn link(model: &'static str, run: &Run, placement: &Placement, choices: &Choices) -> Result<McLayer, ScenarioError> {
     let missing = |what: String, way_out| ScenarioError::Missing { model, what, way_out };
     let sharing = |group: &UsedNodes| if placement.nodes > 1 { group.ranks as f64 } else { 1.0 };

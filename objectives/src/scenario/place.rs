@@ -33,8 +33,8 @@ pub struct Placement<'a> {
 }
 
 impl<'a> Placement<'a> {
-    /// Fills nodes in the order of the description, or spreads the ranks over a given number of them: evenly, else over unequal ones by
-    /// what they hold.
+    /// Fills nodes in the order of the description, or spreads the ranks over a given number of them: evenly, else over
+    /// unequal ones by what they hold.
     ///
     /// # Errors
     /// [`ScenarioError`] when a size is 0, ranks or nodes are too many, do not spread evenly, or the matrix does not
