@@ -221,6 +221,17 @@ fn extreme_runs_on_a_described_cluster_end_well() {
     }
 }
 
+/// Lists of as many steps would take gigabytes.
+#[test]
+fn runs_of_too_many_steps_have_a_closed_form_alone() {
+    let theta = ["predict", "--machine", "theta", "--rank-gflops", "2000", "--alpha", "1e-6", "--link", "10"];
+    let of = |more: &[&'static str]| [&theta[..], &["--n", "1000000000", "--nb", "16"], more].concat();
+    let answer = json(&of(&["--json"]));
+    assert!(answer["predicted_time_s"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(answer["parts"].as_array().unwrap().is_empty(), "{answer}");
+    refused(&of(&["--model", "netlib"]), &["62500000 steps", "raise NB"]);
+}
+
 #[test]
 fn flags_stand_over_hpl_dat() {
     let folder = tempfile::tempdir().unwrap();

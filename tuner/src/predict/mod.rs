@@ -11,6 +11,7 @@ pub mod model;
 pub mod parts;
 pub mod plot;
 pub mod question;
+mod steps;
 pub mod text;
 
 pub(crate) use model::MODELS;

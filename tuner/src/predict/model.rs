@@ -11,7 +11,7 @@ use space::machine::{Layer, Machine};
 use space::params::Coded;
 use space::{Candidate, EngineParams, HplParams};
 
-use super::{Question, columns, device};
+use super::{Question, columns, device, steps};
 use crate::exit::bad_input;
 use crate::report::words;
 
@@ -180,17 +180,21 @@ fn mcl(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Res
     if choices.inner == InnerGrid::PrimesKeepGrid {
         parameters.push(("inner grid", "row after row where a side would be prime".to_owned()));
     }
+    let mut problem = run.problem();
     if choices.round_n {
-        let n = objectives::mcl::rounded_n(&run.problem());
+        let n = objectives::mcl::rounded_n(&problem);
+        problem.n = n;
         parameters.push(("N_new", format!("{n}, in place of N: for reproducing the paper only")));
     }
-    let timeline = model.timeline(&run.problem());
-    Ok(Answer { time_s: breakdown.total_s(), terms, timeline: Some(timeline), parameters, notes: Vec::new() })
+    // The time is a closed form: a run of any number of steps has one.
+    let timeline = steps::are_few(&problem).then(|| model.timeline(&run.problem()));
+    Ok(Answer { time_s: breakdown.total_s(), terms, timeline, parameters, notes: Vec::new() })
 }
 
 fn netlib(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
     let run = question.run();
     let (costs, gamma) = scenario::netlib(machine, &run, choices).map_err(bad_input)?;
+    steps::check(&question.hpl)?;
     let timeline = objectives::netlib::timeline(&costs, &run.problem());
     let mut parameters = closed_form_parameters(&gamma, choices);
     parameters.push(("messages", format!("{:.2e} s, {:.2e} s per word", costs.alpha_s, costs.beta_s)));
@@ -206,6 +210,7 @@ fn netlib(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::
 
 fn overlap(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Result<Answer> {
     let model = Overlap::new(machine, choices).map_err(bad_input)?;
+    steps::check(&question.hpl)?;
     let timeline = model.timeline(&question.run()).map_err(bad_input)?;
     let hidden = format!("{:.1} % of the time", 100.0 * Overlap::hidden(&timeline));
     let parameters =
@@ -243,6 +248,7 @@ fn calibrated(machine: &Machine, question: &Question) -> anyhow::Result<Answer> 
     let kernels = Machine { phases: Vec::new(), ..machine.clone() };
     let predictor = Predictor::new(&kernels).map_err(bad_input)?;
     let candidate = candidate(question);
+    steps::check(&question.hpl)?;
     let terms = predictor.breakdown(&candidate);
     let list = [
         ("FACT", terms.fact_s),
@@ -273,6 +279,10 @@ fn timeline(machine: &Machine, question: &Question) -> anyhow::Result<Answer> {
     let Some(model) = OwnModel::new(machine) else { return recursion(machine, question) };
     scenario::Placement::new(machine, &question.run()).map_err(bad_input)?;
     let candidate = candidate(question);
+    steps::check(&question.hpl)?;
+    if !model.is_short(&candidate) {
+        return Err(steps::too_many(&question.hpl));
+    }
     let words: Vec<String> = words(&candidate).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     let parameters = vec![("phases", machine.host.origin.clone()), ("candidate", words.join("  "))];
     Ok(stepwise(model.timeline(&candidate), parameters, model.warnings(&candidate)))
