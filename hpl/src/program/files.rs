@@ -25,10 +25,15 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Checks that [`write_atomically`] can make a file at `path`, before the work whose result it is to hold.
 ///
 /// # Errors
-/// That of a folder at this place, or the system's error of making a file in its folder.
+/// That of a folder, a device or a pipe at this place, or the system's error of making a file in its folder.
 pub fn check_writable(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
+    match path.metadata() {
+        Ok(about) if about.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        // Renamed over, /dev/null would be a file from then on.
+        Ok(about) if !about.is_file() => {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file; name another"));
+        }
+        _ => {}
     }
     // Removed when it is dropped.
     temporary_beside(path).map(drop)
@@ -147,5 +152,7 @@ mod tests {
         let kind = |path: &Path| check_writable(path).unwrap_err().kind();
         assert_eq!(kind(folder.path()), ErrorKind::IsADirectory);
         assert_eq!(kind(&folder.path().join("none/result.json")), ErrorKind::NotFound);
+        // Also for root, who could replace it.
+        assert_eq!(kind(Path::new("/dev/null")), ErrorKind::InvalidInput);
     }
 }
