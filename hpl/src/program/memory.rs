@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use space::workspace::leading_dimension;
 use space::{Candidate, HplParams, Weights, order};
 
 use super::RunError;
@@ -155,11 +156,11 @@ pub(super) fn check_memory(Candidate { hpl, engine }: &Candidate, free: &FreeMem
     Err(RunError::TooLarge { n, p, q, nb, needed_bytes, free_bytes, largest_n })
 }
 
-/// Memory of [A | b] on all ranks, the local rows of each column rounded up to ALIGN.
+/// Memory of [A | b] on all ranks, whose columns have the length of the leading dimension: some multiples of a large ALIGN.
 fn padded_bytes(hpl: &HplParams) -> u64 {
-    let [n, p, align] = [hpl.n, hpl.p, hpl.align].map(|size| size as u128);
-    let rows = n.div_ceil(p.max(1)).next_multiple_of(align.max(1));
-    u64::try_from(p.saturating_mul(rows).saturating_mul(8 * (n + 1))).unwrap_or(u64::MAX)
+    let ld = leading_dimension(hpl.n.div_ceil(hpl.p.max(1)), hpl.align);
+    let [n, p, ld] = [hpl.n, hpl.p, ld].map(|size| size as u128);
+    u64::try_from(p.saturating_mul(ld).saturating_mul(8 * (n + 1))).unwrap_or(u64::MAX)
 }
 
 /// Elements of the local matrices of all ranks.
@@ -245,6 +246,17 @@ mod tests {
         let largest_n = named(&candidate(order::MAX_N, 1, (2, 2), &[]), &free);
         check_memory(&candidate(largest_n, 1, (2, 2), &[]), &free).unwrap();
         assert_eq!(named(&candidate(1000, 100, (2, 2), &[]), &nodes(&[0, 0], 2)), 0);
+    }
+
+    /// A leading dimension is no power of two.
+    #[test]
+    fn padding_is_that_of_the_leading_dimension() {
+        let mut run = candidate(40_000, 128, (1, 1), &[]);
+        run.hpl.align = 1 << 16;
+        let refused = check_memory(&run, &FreeMemory::OneProcess(32_000_000_000)).unwrap_err();
+        let RunError::Padded { padded_bytes, .. } = refused else { panic!("{refused}") };
+        assert_eq!(padded_bytes, 8 * 3 * (1 << 16) * 40_001);
+        check_memory(&run, &FreeMemory::OneProcess(padded_bytes)).unwrap();
     }
 
     #[test]
