@@ -107,6 +107,12 @@ pub trait Comm: Sized + Send {
     /// Number of ranks, at least 1.
     fn size(&self) -> usize;
 
+    /// Rank in the world, the same in all groups of this rank; by default that in this group, where there is no group but the
+    /// world.
+    fn world_rank(&self) -> usize {
+        self.rank()
+    }
+
     /// Number of ranks of this group on the same node with a smaller rank. Called by every rank.
     fn place_on_node(&self) -> usize {
         self.rank()

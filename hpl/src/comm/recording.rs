@@ -52,6 +52,10 @@ impl<C: Comm> Comm for Recording<C> {
         self.inner.size()
     }
 
+    fn world_rank(&self) -> usize {
+        self.inner.world_rank()
+    }
+
     fn place_on_node(&self) -> usize {
         self.inner.place_on_node()
     }

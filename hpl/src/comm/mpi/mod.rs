@@ -155,6 +155,10 @@ impl Comm for MpiComm {
         self.group.members.len()
     }
 
+    fn world_rank(&self) -> usize {
+        self.group.world.rank
+    }
+
     fn place_on_node(&self) -> usize {
         self.node().rank()
     }

@@ -254,6 +254,10 @@ impl Comm for ThreadComm {
         self.member.group.members.len()
     }
 
+    fn world_rank(&self) -> usize {
+        self.member.group.members[self.member.rank]
+    }
+
     fn buffers(&self) -> &Buffers {
         &self.member.world.buffers
     }
@@ -287,8 +291,7 @@ impl Comm for ThreadComm {
     }
 
     fn poison(&self, reason: &str) {
-        let rank = self.member.group.members[self.member.rank];
-        self.member.world.poison(PeerGone { rank, reason: reason.to_owned() });
+        self.member.world.poison(PeerGone { rank: self.world_rank(), reason: reason.to_owned() });
     }
 
     /// Dissemination barrier: in round k each rank sends to rank + 2^k and receives from rank − 2^k.

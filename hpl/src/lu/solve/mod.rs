@@ -255,11 +255,13 @@ impl<C: Comm> RankRun<'_, C> {
     ) -> Result<R, Error> {
         let (coords, engine) = ((self.grid.row, self.grid.col), &self.candidate.engine);
         let (rows, cols, ld) = local_shape(&self.plan.layout, self.candidate.hpl.align, coords);
-        let mut data = self.comm.buffers().matrices.take(self.comm.rank(), ld * cols, engine.huge_pages)?;
+        // In a survey each rank is a group of its own, and all are in one process.
+        let rank = self.comm.world_rank();
+        let mut data = self.comm.buffers().matrices.take(rank, ld * cols, engine.huge_pages)?;
         let mut workspace = Workspace::default();
         let a = MatMut::new(&mut data, rows, cols, ld);
         let report = work(&mut HostBackend::new(self.kernels, team, a, &mut workspace))?;
-        self.comm.buffers().matrices.give(self.comm.rank(), data);
+        self.comm.buffers().matrices.give(rank, data);
         Ok(report)
     }
 

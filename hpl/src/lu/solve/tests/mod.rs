@@ -3,6 +3,7 @@ mod device;
 mod matrix;
 mod polled;
 
+use std::sync::Arc;
 use std::thread;
 
 use parking_lot::Mutex;
@@ -10,6 +11,7 @@ use space::{Bcast, EngineParams, Form, HplParams, Looking, Pmap, Share, Swap, We
 
 use super::*;
 use crate::backend::host::kernels::Builtin;
+use crate::comm::Buffers;
 use crate::comm::threads::{self, ThreadComm};
 use crate::mat::Mat;
 
@@ -240,4 +242,25 @@ fn progress_rises() {
     solve(&candidate(2500, 32, 1, 1, 1), &comm, &[], &Builtin::best(), &log).unwrap();
     let columns = log.0.into_inner();
     assert!(!columns.is_empty() && columns.is_sorted());
+}
+
+/// As in a survey. The pages of a matrix are near the threads of the rank that has filled it.
+#[test]
+fn ranks_that_solve_alone_keep_a_matrix_each() {
+    let candidate = &candidate(400, 64, 1, 1, 1);
+    let (len, huge_pages) = (matrix_len(candidate, 0), candidate.engine.huge_pages);
+    let buffers = Arc::new(Buffers::default());
+    buffers.matrices.prepare(&[len; 2], 2, huge_pages);
+    thread::scope(|scope| {
+        for comm in threads::world_with(Arc::clone(&buffers), 2, false) {
+            scope.spawn(move || {
+                let alone = comm.split(comm.rank(), 0).unwrap();
+                solve(candidate, &alone, &[], &Builtin::best(), &()).unwrap();
+            });
+        }
+    });
+    for rank in 0..2 {
+        let kept = buffers.matrices.take(rank, len, huge_pages).unwrap();
+        assert!(kept[0] != 0.0, "memory that nobody has used is 0: {rank}");
+    }
 }
