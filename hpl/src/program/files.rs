@@ -27,6 +27,11 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// That of a folder, a device or a pipe at this place, or the system's error of making a file in its folder.
 pub fn check_writable(path: &Path) -> io::Result<()> {
+    // Also of a folder that is not there: no file can be renamed to it.
+    let text = path.as_os_str().as_encoded_bytes();
+    if text.ends_with(b"/") || text.ends_with(b"/.") {
+        return Err(ErrorKind::IsADirectory.into());
+    }
     match path.metadata() {
         Ok(about) if about.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         // Renamed over, /dev/null would be a file from then on.
@@ -152,6 +157,9 @@ mod tests {
         let kind = |path: &Path| check_writable(path).unwrap_err().kind();
         assert_eq!(kind(folder.path()), ErrorKind::IsADirectory);
         assert_eq!(kind(&folder.path().join("none/result.json")), ErrorKind::NotFound);
+        for name in ["none/", "none/."] {
+            assert_eq!(kind(&folder.path().join(name)), ErrorKind::IsADirectory, "{name}");
+        }
         // Also for root, who could replace it.
         assert_eq!(kind(Path::new("/dev/null")), ErrorKind::InvalidInput);
     }
