@@ -35,7 +35,8 @@ pub struct WindowsResult {
     /// GFLOP/s of the predicted time by [`crate::flops::rate_gflops`].
     pub predicted_rate_gflops: f64,
     /// Half width of the interval around the predicted time that the measured steps leave open, in seconds: one
-    /// standard error. Drift of the machine between this measurement and a run is not in it.
+    /// standard error, or all that is extrapolated from one cycle of panel owners alone. Drift of the machine between this
+    /// measurement and a run is not in it.
     pub predicted_spread_s: f64,
     /// Predicted time of the back substitution in seconds, from that of the largest trailing matrix.
     pub predicted_trsv_s: f64,

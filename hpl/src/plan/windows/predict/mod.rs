@@ -18,7 +18,8 @@ use crate::plan::layout::{Distribution, Layout};
 pub struct WholeRunPrediction {
     /// Time of factorization and back substitution, in seconds.
     pub time_s: f64,
-    /// Standard error of `time_s`, in seconds: jackknife over the measured cycles of panel owners.
+    /// Standard error of `time_s`, in seconds: jackknife over the measured cycles of panel owners. One cycle alone does not say how
+    /// far it is off: then all the time that is extrapolated.
     pub spread_s: f64,
 }
 
@@ -111,8 +112,11 @@ fn left(axis: &Distribution, shares: &[Share], first: usize) -> f64 {
     working.map(by_share).fold(0.0, f64::max) / axis.len().max(1) as f64
 }
 
-/// Standard error of `estimate` by leaving out one point at a time.
+/// Standard error of `estimate` by leaving out one point at a time; the whole estimate where there is no other point.
 fn jackknife(points: &[MeanStep], estimate: impl Fn(&[MeanStep]) -> f64) -> f64 {
+    if points.len() == 1 {
+        return estimate(points).abs();
+    }
     let without = |left_out: usize| {
         let rest = points.iter().enumerate().filter(|&(at, _)| at != left_out).map(|(_, &point)| point);
         estimate(&rest.collect::<Vec<_>>())

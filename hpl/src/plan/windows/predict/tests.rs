@@ -138,6 +138,24 @@ fn auto_is_cheap_where_it_matters() {
     }
 }
 
+/// It was 0, as if the prediction were exact.
+#[test]
+fn the_spread_of_one_cycle_is_all_that_is_extrapolated() {
+    let machine = Machine { abc: [3e-9, 2e-6, 1e-4], alternation: 0.0 };
+    let one = |hpl: &HplParams| {
+        let report = machine.report(hpl, &[Window { first: 0, steps: 1 }], |_| 0.0);
+        let measured_s: f64 = report.windows[0].step_s.iter().sum();
+        (predict(&run(hpl), &report), measured_s)
+    };
+    let (found, measured_s) = one(&hpl(16_000, 1, 1));
+    assert!(found.time_s > 2.0 * measured_s, "{found:?}");
+    assert!((found.spread_s / (found.time_s - measured_s) - 1.0).abs() < 1e-9, "{found:?}");
+    // All steps are measured.
+    let (found, measured_s) = one(&hpl(192, 1, 1));
+    assert_eq!(found, WholeRunPrediction { time_s: measured_s, spread_s: 0.0 });
+    assert!(found.spread_s.is_sign_positive(), "{found:?}");
+}
+
 #[test]
 fn no_step_and_one_step_are_predicted() {
     let machine = Machine { abc: [1e-9, 1e-6, 1e-4], alternation: 0.0 };
