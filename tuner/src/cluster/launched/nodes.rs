@@ -182,15 +182,17 @@ pub(crate) fn found(
     )))
 }
 
-/// Ranks and threads of a job that shows all nodes and whether it is one job: a rank for each node with all its cores, two
-/// ranks on a single node.
+/// Ranks and threads of a job that shows all nodes and whether it is one job: a rank for each node with all its cores, on a single node as
+/// few as share its cores without a rest, at least two.
 fn probe(job: &MpiJob, allocation: &Allocation, here_cores: usize) -> (usize, usize) {
     let granted = allocation.least_cpus().unwrap_or(here_cores);
     // Slurm counts logical CPUs, Open MPI and others cores.
     let threads = if is_srun(&words(&job.launcher)) { granted } else { granted.min(here_cores) };
-    match allocation.nodes() {
-        1 if threads > 1 => (2, threads / 2),
-        nodes => (nodes, threads.max(1)),
+    // Of ranks that are bound to cores, one that is left over would be seen by none.
+    let shared = |ranks: &usize| threads.is_multiple_of(*ranks);
+    match (allocation.nodes(), (2..=threads).find(shared)) {
+        (1, Some(ranks)) => (ranks, threads / ranks),
+        (nodes, _) => (nodes, threads.max(1)),
     }
 }
 
@@ -342,13 +344,16 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_has_a_rank_on_each_node_and_two_on_one() {
+    fn a_probe_has_a_rank_on_each_node_and_several_on_one() {
         let job = |launcher: &str| MpiJob::new(launcher, "xhpl".into());
         assert_eq!(probe(&job("srun"), &allocation(&[128, 128], None), 64), (2, 128));
         // By its path it was asked for half of the CPUs, and half of the cores were found.
         assert_eq!(probe(&job("/opt/slurm/bin/srun"), &allocation(&[128, 128], None), 64), (2, 128));
         assert_eq!(probe(&job("mpirun"), &allocation(&[128, 128], None), 64), (2, 64));
         assert_eq!(probe(&job("mpirun"), &allocation(&[128], None), 64), (2, 32));
+        // Of an odd number of cores one was seen by no rank, and not used.
+        let odd = [63, 3, 7].map(|cores| probe(&job("mpirun"), &allocation(&[cores], None), 64));
+        assert_eq!(odd, [(3, 21), (3, 1), (7, 1)]);
         assert_eq!(probe(&job("srun"), &allocation(&[1], None), 1), (1, 1));
     }
 }
