@@ -182,8 +182,7 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
         return Ok(exports.run_sh + &ran);
     }
     let words = runs.command(&RunSpec::whole(&candidate), Path::new(WORK));
-    let in_work = |word: &String| word.replace(WORK, "\"$work\"");
-    let command: Vec<String> = words.iter().map(in_work).collect();
+    let command: Vec<String> = words.iter().map(|word| in_work(word)).collect();
     let names = std::iter::once("HPL.dat").chain(scored.inputs.iter().map(|(name, _)| name.as_str()));
     let inputs: Vec<String> = names.map(|name| format!("\"$here\"/{}", quoted([name]).concat())).collect();
     // Beside the pack, as all nodes of the run have to see it.
@@ -198,6 +197,20 @@ fn run_sh(scored: &Scored) -> Result<String, PackError> {
 
 /// Stands for the folder of the repeated run in a command; no such folder is there.
 const WORK: &str = "/hpl-tune-pack-folder";
+
+/// A word that is quoted for bash, with the folder of the repeated run in the place of [`WORK`]: inside of single quotes bash fills in none.
+fn in_work(word: &str) -> String {
+    if !word.contains(WORK) {
+        return word.to_owned();
+    }
+    let plain = shlex::split(word).filter(|_| !word.starts_with("$'"));
+    let Some([plain]) = plain.as_deref() else {
+        // Bytes that are no text have such quotes around all of the word.
+        return word.replace(WORK, "'\"$work\"$'");
+    };
+    let part = |part: &str| if part.is_empty() { String::new() } else { quoted([part]).concat() };
+    plain.split(WORK).map(part).collect::<Vec<_>>().join("\"$work\"")
+}
 
 /// The record that the score is from, and what else the run left.
 fn of_record(scored: &Scored) -> Result<Vec<PackFile>, PackError> {
@@ -274,4 +287,30 @@ fn texts(scored: &Scored, manifest: &Manifest, facts: Option<&Facts>) -> Result<
 fn json(name: &str, value: &impl serde::Serialize) -> Result<Vec<u8>, RecordError> {
     let text = serde_json::to_vec_pretty(value);
     text.map_err(|error| RecordError::write(Path::new(name))(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A flag as `--dat={dat}` gave the program the word `"$work"` itself.
+    #[test]
+    fn the_folder_of_the_repeated_run_is_put_into_quoted_words() {
+        let given = [
+            WORK.to_owned(),
+            format!("{WORK}/HPL.dat"),
+            format!("--dat={WORK}/HPL.dat"),
+            format!("OUT={WORK}/it's $HOME:{WORK}"),
+            format!("a\tb={WORK}/c"),
+            "&&".to_owned(),
+        ];
+        let words: Vec<String> = quoted(&given).iter().map(|word| in_work(word)).collect();
+        let script = format!("work='/two words'; printf '%s\\n' {}", words.join(" "));
+        let ran = Command::new("bash").args(["-c", &script]).output().unwrap();
+        let expected: String = given.iter().map(|word| word.replace(WORK, "/two words") + "\n").collect();
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), expected, "{script}");
+        assert_eq!(in_work("mpirun"), "mpirun");
+    }
 }
