@@ -39,8 +39,8 @@ pub struct Around {
     pub mpicc: Option<PathBuf>,
     /// Our xhpl for an MPI library, where `mpi-setup` has made it.
     pub xhpl: Option<PathBuf>,
-    /// The job, in words with its nodes and its end.
-    pub job: Option<String>,
+    /// The job.
+    pub job: Option<Allocation>,
     /// Whether jobs can be submitted to Slurm here.
     pub sbatch: bool,
 }
@@ -57,12 +57,6 @@ impl Around {
         let of = |path: &Path| environment::held(&Engine::Ours, Some(&KernelChoice::Blas(path.to_owned())), program);
         let most_gflops = falling.first().map_or(0.0, |(_, rate)| *rate);
         let held = fastest_without(falling.iter().filter_map(|(path, _)| of(path)), most_gflops);
-        let job = Allocation::here().map(|job| {
-            let end = job.left_s.map_or(String::new(), |left| format!(", ends in {:.0} min", left / 60.0));
-            let cpus = job.least_cpus().map_or(String::new(), |cpus| format!(", {cpus} CPUs or more on each"));
-            let nodes = job.nodes();
-            format!("{job}: {nodes} node{}{cpus}{end}", if nodes == 1 { "" } else { "s" })
-        });
         Self {
             cores: preflight::seen(cores, LOOK),
             builtin_gflops: rate_gflops(&KernelChoice::Builtin).ok(),
@@ -72,7 +66,7 @@ impl Around {
             launchers: LAUNCHERS.iter().filter_map(|name| found(name.as_ref())).collect(),
             mpicc: found("mpicc".as_ref()),
             xhpl: Some(program.with_file_name(MPI_FOLDER).join("xhpl")).filter(|path| path.is_file()),
-            job,
+            job: Allocation::here(),
             sbatch: found("sbatch".as_ref()).is_some(),
         }
     }
@@ -148,13 +142,33 @@ impl Around {
 
     fn manager(&self) -> Advice {
         match &self.job {
-            Some(job) => Advice::good("job", job),
+            Some(job) => of_job(job),
             None if self.sbatch => {
                 let write = "hpl-tune --budget 4h --nodes 2 --sbatch job.sh writes a batch script";
                 Advice { change: Some(write.to_owned()), ..Advice::fact("job", "none; Slurm is here") }
             }
             None => Advice::fact("job", "none of Slurm, PBS or LSF"),
         }
+    }
+}
+
+/// The job with its nodes and its end: variables of one that has ended stay in a terminal that outlives it.
+fn of_job(job: &Allocation) -> Advice {
+    let (nodes, left_s) = (job.nodes(), job.left_s);
+    let is_over = left_s.is_some_and(|left_s| left_s <= 0.0);
+    let end = match left_s {
+        Some(_) if is_over => ", has ended".to_owned(),
+        Some(left_s) => format!(", ends in {:.0} min", left_s / 60.0),
+        None => String::new(),
+    };
+    let cpus = job.least_cpus().map_or(String::new(), |cpus| format!(", {cpus} CPUs or more on each"));
+    let found = format!("{job}: {nodes} node{}{cpus}{end}", if nodes == 1 { "" } else { "s" });
+    if is_over {
+        return Advice::change("job", found, "outside of it unset its variables: unset SLURM_JOB_ID");
+    }
+    match job.budget_s(f64::INFINITY) {
+        Ok(_) => Advice::good("job", found),
+        Err(_) => Advice::change("job", format!("{found}, too soon for a session"), "ask for a longer job"),
     }
 }
 
@@ -239,6 +253,24 @@ mod tests {
         assert_eq!(found(&[(60.0, 70.0), (45.0, 55.0)]), 70.0, "the fastest itself");
         assert_eq!(found(&[(60.0, 60.0), (15.0, 30.0)]), 60.0, "the other one is slower either way");
         assert_eq!(fastest_without(std::iter::empty(), 0.0), None);
+    }
+
+    /// One that had ended was good, with an end in -5 min.
+    #[test]
+    fn a_job_that_has_ended_or_ends_too_soon_is_to_change() {
+        let with = |left_s: Option<f64>| {
+            let job = Allocation { left_s, ..Allocation::slurm("17") };
+            line(&Around { job: Some(job), ..Around::default() }, "job")
+        };
+        let long = with(Some(3600.0));
+        assert_eq!((long.state, long.found.as_str()), (CheckState::Good, "Slurm job 17: 1 node, ends in 60 min"));
+        assert_eq!((with(None).state, with(None).found), (CheckState::Good, "Slurm job 17: 1 node".to_owned()));
+        let over = with(Some(-300.0));
+        assert_eq!((over.state, over.found.as_str()), (CheckState::Change, "Slurm job 17: 1 node, has ended"));
+        assert!(over.change.unwrap().contains("unset SLURM_JOB_ID"));
+        let short = with(Some(62.0));
+        assert_eq!(short.state, CheckState::Change);
+        assert_eq!(short.found, "Slurm job 17: 1 node, ends in 1 min, too soon for a session");
     }
 
     #[test]
