@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use objectives::real::answer;
 
 use crate::session::engine::programs::found;
 
@@ -16,11 +18,9 @@ pub(super) fn version(program: &Path) -> Option<String> {
     said(program)?.lines().map(str::trim).find(|line| !line.is_empty()).map(one_line)
 }
 
-/// What `program --version` prints; `None` where there is no such program, or it knows no such flag.
+/// What `program --version` prints; `None` where there is no such program, it knows no such flag, or does not answer.
 pub(super) fn said(program: &Path) -> Option<String> {
-    let path = found(program)?;
-    let output = Command::new(path).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    answer(Command::new(found(program)?).arg("--version"))
 }
 
 /// A line without control characters, its first 200 characters.
@@ -71,5 +71,17 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_says_nothing() {
         assert_eq!(version("no-such-program".as_ref()), None);
+    }
+
+    /// A pack was not made before what a script had left in the background ended.
+    #[test]
+    fn a_program_that_leaves_a_process_has_said_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("launch");
+        std::fs::write(&program, "#!/bin/sh\nsleep 11 &\necho launch 1.2\n").unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let begun = std::time::Instant::now();
+        assert_eq!(version(&program).as_deref(), Some("launch 1.2"));
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 }
