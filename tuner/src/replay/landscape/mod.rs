@@ -121,6 +121,10 @@ impl Landscape {
             let with = description.dimension.iter().position(|dimension| dimension.name == *name);
             let with = with.ok_or_else(|| wrong(format!("smooth_with names '{name}', which is not a dimension")))?;
             landscape.smooth_with(with);
+            if let Some(Noise::Cv(cv)) = description.noise {
+                // A fitted value shows no spread of its own, however many runs it is made of.
+                landscape.sites.iter_mut().for_each(|site| site.cv = cv);
+            }
         }
         Ok(landscape)
     }

@@ -145,6 +145,24 @@ fn smoothing_keeps_effects_and_shares_luck_among_many() {
     }
 }
 
+/// Those that were run several times, as the default of a session is, were searched without any noise.
+#[test]
+fn fitted_values_scatter_alike_however_often_their_points_were_run() {
+    let with = |more: &str| {
+        let description = TOML.replacen("[[dimension]]", &format!("noise = {{ cv = 0.02 }}\n{more}[[dimension]]"), 1);
+        read(&description, CSV).unwrap()
+    };
+    let of = |landscape: &Landscape| {
+        let (once, twice) = (Point(vec![1, 0, 0]), Point(vec![0, 0, 0]));
+        [once, twice].map(|point| {
+            let site = &landscape.sites[landscape.space.position(&point).unwrap()];
+            (site.runs.len(), site.cv)
+        })
+    };
+    assert_eq!(of(&with("")), [(1, 0.02), (2, 0.0)]);
+    assert_eq!(of(&with("smooth_with = \"nb\"\n")), [(1, 0.02), (1, 0.02)]);
+}
+
 #[test]
 fn the_trials_of_a_session_are_a_landscape_and_a_damaged_table_is_named() {
     let folder = tempfile::tempdir().unwrap();
