@@ -28,8 +28,8 @@ impl Accepted {
     pub fn new(rate_gflops: f64, target_gflops: Option<f64>, nodes: &[NodeFacts]) -> Self {
         let node_spread = spread(nodes);
         let of_target = target_gflops.map(|target| rate_gflops / target);
-        let alike = node_spread.is_none_or(|spread| spread <= SPREAD);
-        Self { target_gflops, of_target, node_spread, accepted: of_target.map(|share| share >= LEAST && alike) }
+        let alike = node_spread.is_none_or(is_alike);
+        Self { target_gflops, of_target, node_spread, accepted: of_target.map(|share| is_reached(share) && alike) }
     }
 
     /// The verdict, in one line.
@@ -37,12 +37,29 @@ impl Accepted {
         let Some((share, accepted)) = self.of_target.zip(self.accepted) else {
             return "no verdict: give what was promised with --target GFLOPS".to_owned();
         };
-        let target = format!("{:.1} % of the target, at least {:.0} % are wanted", 100.0 * share, 100.0 * LEAST);
+        let of_target = percent(share, is_reached);
+        let target = format!("{of_target} % of the target, at least {:.0} % are wanted", 100.0 * LEAST);
         let spread = self.node_spread.map_or("spread between nodes not measured".to_owned(), |spread| {
-            format!("spread between nodes {:.1} %, at most {:.0} % are accepted", 100.0 * spread, 100.0 * SPREAD)
+            let found = percent(spread, is_alike);
+            format!("spread between nodes {found} %, at most {:.0} % are accepted", 100.0 * SPREAD)
         });
         format!("{}: {target}; {spread}", if accepted { "accepted" } else { "not accepted" })
     }
+}
+
+fn is_reached(of_target: f64) -> bool {
+    of_target >= LEAST
+}
+
+fn is_alike(spread: f64) -> bool {
+    spread <= SPREAD
+}
+
+/// A share in per cent with one decimal, or as many as show what `is_good` says of it.
+fn percent(share: f64, is_good: fn(f64) -> bool) -> String {
+    let shown = |decimals: usize| format!("{:.decimals$}", 100.0 * share);
+    let is_true = |text: &String| text.parse::<f64>().is_ok_and(|percent| is_good(percent / 100.0) == is_good(share));
+    (1..9).map(shown).find(is_true).unwrap_or_else(|| shown(9))
 }
 
 #[cfg(test)]
@@ -64,5 +81,19 @@ mod tests {
         assert_eq!(open.accepted, None);
         assert!(open.words().contains("--target"));
         assert!(Accepted::new(95.0, Some(100.0), &[]).words().starts_with("accepted: 95.0 % of the target"));
+    }
+
+    /// 90.0 % were not accepted where 90 % are wanted.
+    #[test]
+    fn the_verdict_shows_on_which_side_of_its_limits_it_is() {
+        let words = |rate: f64, rates: &[f64]| Accepted::new(rate, Some(100.0), &nodes(rates)).words();
+        let below = words(89.97, &[]);
+        assert!(below.starts_with("not accepted: 89.97 % of the target"), "{below}");
+        assert!(words(89.999, &[]).starts_with("not accepted: 89.999 % of the target"));
+        assert!(words(90.0, &[]).starts_with("accepted: 90.0 % of the target"));
+        let apart = words(95.0, &[100.0, 89.98]);
+        assert!(apart.starts_with("not accepted: 95.0 %") && apart.contains("nodes 10.02 %, at most 10 %"), "{apart}");
+        let alike = words(95.0, &[50.0, 45.0]);
+        assert!(alike.starts_with("accepted") && alike.contains("spread between nodes 10.0 %"), "{alike}");
     }
 }
