@@ -19,17 +19,28 @@ const ROUNDING_S: f64 = 5.0;
 /// Cancels the steps of this process's job that run `program` on no other nodes than `nodes` (on any, where none is named), whose srun or
 /// mpirun is gone; with `begun` only those that were started since then. Does nothing outside of a job.
 pub fn cancel_steps(program: &Path, nodes: &[String], begun: Option<Instant>) {
-    let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
+    let variable = |name: &str| std::env::var(name).ok();
+    let Some(job) = variable("SLURM_JOB_ID") else { return };
     let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %N %M %j"]);
     let most_s = begun.map_or(f64::INFINITY, |begun| begun.elapsed().as_secs_f64() + ROUNDING_S);
     let mut left = steps(&listed.unwrap_or_default(), program, nodes, most_s);
+    let task = variable("SLURM_ARRAY_JOB_ID").zip(variable("SLURM_ARRAY_TASK_ID"));
+    let task = task.map(|(array, task)| format!("{array}_{task}"));
     // This process may be a step of that name itself.
-    let own = std::env::var("SLURM_STEP_ID").map(|step| format!("{job}.{step}")).ok();
-    left.retain(|step| Some(step) != own.as_ref());
+    let own = variable("SLURM_STEP_ID");
+    left.retain(|step| is_another_of(step, &job, task.as_deref(), own.as_deref()));
     if !left.is_empty() {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         let _ = output_of("scancel", &[&["--signal=KILL"][..], &left].concat());
     }
+}
+
+/// Whether `step` is one of `job` or its components, or of this `task` where it is one of an array, but not its step `own`: for the number of an
+/// array, which one of its tasks has, too, Slurm lists the steps of all tasks.
+fn is_another_of(step: &str, job: &str, task: Option<&str>, own: Option<&str>) -> bool {
+    let Some((of, number)) = step.rsplit_once('.') else { return false };
+    let is_component = of.strip_prefix(job).is_some_and(|rest| rest.starts_with('+'));
+    (of == job || Some(of) == task || is_component) && Some(number) != own
 }
 
 /// The steps in `listed` (numbers, nodes, ages and names) that run `program` on nodes among `nodes` and are `most_s` seconds old at most.
@@ -136,6 +147,21 @@ mod tests {
         assert_eq!(of(&["n1", "n2"], 30.0), ["17.4"]);
         assert_eq!(of(&[], 60.0), ["17.3", "17.4", "17.7", "17.8"]);
         assert!(steps("17.1 n1 INVALID xhpl", Path::new("xhpl"), &[], 60.0).is_empty());
+    }
+
+    /// The end of a run of one task killed the runs of sessions in all others.
+    #[test]
+    fn steps_of_other_tasks_of_an_array_go_on() {
+        let left = |steps: &[&str], job: &str, task: Option<&str>, own: Option<&str>| {
+            steps.iter().filter(|step| is_another_of(step, job, task, own)).copied().collect::<Vec<_>>().join(" ")
+        };
+        let array = ["17_1.0", "17_1.3", "17_2.3", "17_11.3"];
+        assert_eq!(left(&array, "17", Some("17_1"), Some("0")), "17_1.3");
+        assert_eq!(left(&array, "18", Some("17_2"), None), "17_2.3");
+        assert_eq!(left(&["17.3", "18.3"], "17", Some("17_1"), None), "17.3", "by the numbers of the jobs");
+        // Variables of an array from which this job was submitted.
+        assert_eq!(left(&["30.0", "30.1"], "30", Some("17_1"), Some("0")), "30.1");
+        assert_eq!(left(&["17.3", "17+1.3", "170.3", "17"], "17", None, Some("0")), "17.3 17+1.3");
     }
 
     #[test]
