@@ -24,8 +24,7 @@ pub fn cancel_steps(program: &Path, nodes: &[String], begun: Option<Instant>) {
     let listed = output_of("squeue", &["--steps", "--noheader", "--jobs", &job, "--format", "%i %N %M %j"]);
     let most_s = begun.map_or(f64::INFINITY, |begun| begun.elapsed().as_secs_f64() + ROUNDING_S);
     let mut left = steps(&listed.unwrap_or_default(), program, nodes, most_s);
-    let task = variable("SLURM_ARRAY_JOB_ID").zip(variable("SLURM_ARRAY_TASK_ID"));
-    let task = task.map(|(array, task)| format!("{array}_{task}"));
+    let task = array_task(variable);
     // This process may be a step of that name itself.
     let own = variable("SLURM_STEP_ID");
     left.retain(|step| is_another_of(step, &job, task.as_deref(), own.as_deref()));
@@ -35,12 +34,22 @@ pub fn cancel_steps(program: &Path, nodes: &[String], begun: Option<Instant>) {
     }
 }
 
-/// Whether `step` is one of `job` or its components, or of this `task` where it is one of an array, but not its step `own`: for the number of an
-/// array, which one of its tasks has, too, Slurm lists the steps of all tasks.
+/// The name of the task that the job with these variables is, `17_2`, where it is one of an array.
+pub fn array_task(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let (array, task) = variable("SLURM_ARRAY_JOB_ID").zip(variable("SLURM_ARRAY_TASK_ID"))?;
+    Some(format!("{array}_{task}"))
+}
+
+/// Whether Slurm calls `job`, or one of its components, by this `name`, or by that of this `task` where it is one of an array: for the number of
+/// an array, which one of its tasks has, too, Slurm lists all tasks.
+pub fn is_of_job(name: &str, job: &str, task: Option<&str>) -> bool {
+    let is_component = name.strip_prefix(job).is_some_and(|rest| rest.starts_with('+'));
+    name == job || Some(name) == task || is_component
+}
+
+/// Whether `step` is one of `job` by [`is_of_job`], but not its step `own`.
 fn is_another_of(step: &str, job: &str, task: Option<&str>, own: Option<&str>) -> bool {
-    let Some((of, number)) = step.rsplit_once('.') else { return false };
-    let is_component = of.strip_prefix(job).is_some_and(|rest| rest.starts_with('+'));
-    (of == job || Some(of) == task || is_component) && Some(number) != own
+    step.rsplit_once('.').is_some_and(|(of, number)| is_of_job(of, job, task) && Some(number) != own)
 }
 
 /// The steps in `listed` (numbers, nodes, ages and names) that run `program` on nodes among `nodes` and are `most_s` seconds old at most.

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use objectives::launcher::words;
 use objectives::real::output_of;
-use objectives::real::slurm::seconds;
+use objectives::real::slurm::{array_task, is_of_job, seconds};
 
 use crate::exit::bad_input;
 use crate::search::budget::SMALLEST_BUDGET_S;
@@ -106,8 +106,8 @@ impl Allocation {
         let memory_bytes = mebibytes("SLURM_MEM_PER_NODE").or_else(of_cpus).map(|size| size.saturating_mul(1 << 20));
         let end = variable("SLURM_JOB_END_TIME").and_then(|end| end.parse::<f64>().ok());
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        let left_s =
-            end.map(|end| end - now_s).or_else(|| least_left(&left(&job)?)).filter(|left_s| left_s.is_finite());
+        let by_squeue = || least_left(&left(&job)?, &job, array_task(&variable).as_deref());
+        let left_s = end.map(|end| end - now_s).or_else(by_squeue).filter(|left_s| left_s.is_finite());
         Some(Self { job, cpus, memory_bytes, left_s, ..Self::slurm("") })
     }
 
@@ -246,14 +246,19 @@ fn slots_after_names(text: &str) -> Option<Vec<usize>> {
     slots.collect::<Option<Vec<usize>>>().filter(|slots| !slots.is_empty())
 }
 
-/// The fewest seconds in the lines of `squeue`: one for each component of a job, or for each task of an array.
-fn least_left(text: &str) -> Option<f64> {
-    text.lines().filter_map(|line| seconds(line.trim())).reduce(f64::min)
+/// The fewest seconds in the lines of `squeue` that are of `job`, one for each of its components. Where it is this `task` of an array there are
+/// lines of the other tasks, too, which have ends of their own.
+fn least_left(text: &str, job: &str, task: Option<&str>) -> Option<f64> {
+    let left_s = |line: &str| {
+        let (name, left) = line.trim().split_once(' ')?;
+        seconds(left.trim()).filter(|_| is_of_job(name, job, task))
+    };
+    text.lines().filter_map(left_s).reduce(f64::min)
 }
 
-/// What is left of a job as `squeue` prints it: `2-03:00:00`, `10:00`; `None` without a limit or an answer.
+/// What is left of a job as `squeue` prints it behind its name: `17 2-03:00:00`, `17_2 10:00`; `None` without an answer.
 fn squeue(job: &str) -> Option<String> {
-    output_of("squeue", &["--noheader", "--jobs", job, "--format", "%L"])
+    output_of("squeue", &["--noheader", "--jobs", job, "--format", "%i %L"])
 }
 
 #[cfg(test)]
@@ -285,18 +290,27 @@ mod tests {
 
     #[test]
     fn the_end_is_the_environments_or_squeues() {
-        assert_eq!(job(&[], Some("10:00")), None, "no job");
+        assert_eq!(job(&[], Some("17 10:00")), None, "no job");
         let two = [("SLURM_JOB_ID", "17"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_JOB_CPUS_PER_NODE", "4(x2)")];
-        let found = job(&two, Some(" 10:00\n")).unwrap();
+        let found = job(&two, Some(" 17  10:00\n")).unwrap();
         let cpus = vec![Some(4); 2];
         assert_eq!(found, Allocation { cpus, left_s: Some(600.0), ..Allocation::slurm("17") });
         assert_eq!(job(&[("SLURM_JOB_ID", "")], None), None);
         let one = job(&[("SLURM_JOB_ID", "17"), ("SLURM_JOB_END_TIME", "1000")], None).unwrap();
         assert!(one.budget_s(60.0).unwrap_err().to_string().contains("has ended"));
         assert!(one.nodes() == 1 && one.left_s.unwrap() < 0.0);
-        assert_eq!(job(&[("SLURM_JOB_ID", "17")], Some("UNLIMITED")).unwrap().left_s, None);
-        // A job of two components, and an array.
-        assert_eq!(job(&[("SLURM_JOB_ID", "17")], Some("2:00:00\n10:00\n")).unwrap().left_s, Some(600.0));
+        assert_eq!(job(&[("SLURM_JOB_ID", "17")], Some("17 UNLIMITED")).unwrap().left_s, None);
+        // A job of two components.
+        let components = Some("17+0 2:00:00\n17+1 10:00\n");
+        assert_eq!(job(&[("SLURM_JOB_ID", "17")], components).unwrap().left_s, Some(600.0));
+    }
+
+    /// The budget was cut to what was left of another task.
+    #[test]
+    fn the_end_of_a_task_of_an_array_is_its_own() {
+        let task = [("SLURM_JOB_ID", "17"), ("SLURM_ARRAY_JOB_ID", "17"), ("SLURM_ARRAY_TASK_ID", "2")];
+        let left = Some("17_[3-9] 2:00:00\n17_1 5:00\n17_2 10:00\n");
+        assert_eq!(job(&task, left).unwrap().left_s, Some(600.0));
     }
 
     #[test]
