@@ -44,6 +44,8 @@ pub(crate) struct Lu<'a, C: Comm> {
     pub(crate) phases: Phases,
     trace: &'a Trace,
     step: usize,
+    /// The first step whose time counts: a device has done what the steps before have queued when it begins.
+    pub(crate) timed: usize,
 }
 
 impl<'a, C: Comm> Lu<'a, C> {
@@ -70,6 +72,7 @@ impl<'a, C: Comm> Lu<'a, C> {
             phases: Phases::new(rank, plan.steps() + 1),
             trace,
             step: 0,
+            timed: 0,
         }
     }
 
@@ -98,7 +101,7 @@ impl<'a, C: Comm> Lu<'a, C> {
             // A rank without columns to update has not yet waited for the panel.
             self.wait_for_panel(k)?;
             self.panels.release_oldest();
-            if k + 1 == end {
+            if k + 1 == end || k + 1 == self.timed {
                 backend.finish()?;
             }
             self.phases.end(k, start);

@@ -150,6 +150,37 @@ fn windows_pass_the_check() {
     }
 }
 
+/// Windows of a run of order 1000 in panels of 8 columns, which the reference device factors: nearly all time is that of products.
+fn report_of(windows: &[Window], depth: usize, seed: u64) -> WindowsReport {
+    let mut candidate = candidate(1000, 8, 1, 1, 1);
+    candidate.hpl.depth = depth;
+    (candidate.engine.device, candidate.engine.fact_blocks) = (DeviceChoice::Reference, Some(1));
+    let measure = |run: &RankRun<'_, ThreadComm>, team: &mut Team<'_>| {
+        let device = run.reference(ExecutionOrder { seed, without: None });
+        run.on_device(team, Ok(device), |device| run.windows(device, windows))
+    };
+    let comm = threads::world(1, false).pop().unwrap();
+    as_rank(&candidate, &comm, &[], &Builtin::best(), &(), measure).unwrap()
+}
+
+/// The least of some times: another process may take the core for a while.
+fn least(measure: impl Fn() -> f64) -> f64 {
+    (0..5).map(|_| measure()).fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn what_steps_before_a_window_have_queued_is_no_part_of_its_time() {
+    const WINDOWS: [Window; 1] = [Window { first: 2, steps: 1 }];
+    for seed in 0..4 {
+        let ratio = least(|| {
+            let report = report_of(&WINDOWS, 0, seed);
+            let PhaseTime { fact_s, rs_s, update_s, .. } = report.phases[0];
+            report.windows[0].step_s[0] / (fact_s + rs_s + update_s)
+        });
+        assert!(ratio < 1.5, "seed {seed}: the step takes {ratio} times as long as its operations");
+    }
+}
+
 /// Memory that a device takes at its first use, as its BLAS does: where one lacks it all ranks know that, and none is poisoned.
 #[test]
 fn memory_that_a_device_lacks_at_its_first_use_is_known_to_all_ranks() {

@@ -31,6 +31,7 @@ impl<C: Comm> RankRun<'_, C> {
             self.start()?;
             // Another window may have made some of these steps, untimed or after its last one.
             lu.phases.reset();
+            lu.timed = window.first;
             lu.factor(begin..end, backend, None)?;
             let mut ends = lu.phases.ends(begin..end);
             report.phases.extend_from_slice(lu.phases.times(window.first..end));
