@@ -181,6 +181,15 @@ fn what_steps_before_a_window_have_queued_is_no_part_of_its_time() {
     }
 }
 
+/// The panel in flight at the end of the first window makes its update there after it.
+#[test]
+fn what_is_done_after_a_window_is_no_part_of_the_phases_of_the_next() {
+    const WINDOWS: [Window; 2] = [Window { first: 2, steps: 1 }, Window { first: 3, steps: 1 }];
+    let update_s = |windows: &[Window]| least(|| report_of(windows, 1, 0).phases.last().unwrap().update_s);
+    let (beside, alone) = (update_s(&WINDOWS), update_s(&WINDOWS[1..]));
+    assert!(beside < 1.5 * alone, "{beside} s after another window, {alone} s alone");
+}
+
 /// Memory that a device takes at its first use, as its BLAS does: where one lacks it all ranks know that, and none is poisoned.
 #[test]
 fn memory_that_a_device_lacks_at_its_first_use_is_known_to_all_ranks() {

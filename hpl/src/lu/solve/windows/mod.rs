@@ -36,6 +36,8 @@ impl<C: Comm> RankRun<'_, C> {
             let mut ends = lu.phases.ends(begin..end);
             report.phases.extend_from_slice(lu.phases.times(window.first..end));
             lu.quiesce(end, backend)?;
+            // What a device has done since is of no window.
+            drop(backend.stream_spans());
             reduce::all(self.comm, &mut ends, reduce::max)?;
 
             let start = self.start()?;
