@@ -128,7 +128,7 @@ impl Driver {
             return Ok(());
         }
         let mut reason = format!("{name} failed: {}", self.describe(status));
-        if let Some(way_out) = way_out(self.platform, status) {
+        if let Some(way_out) = way_out(self.platform, name, status) {
             let _ = write!(reason, "; {way_out}");
         }
         let device = if device.is_empty() { self.platform.to_string() } else { device.to_owned() };

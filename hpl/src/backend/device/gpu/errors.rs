@@ -5,9 +5,13 @@ use super::library::{GpuPlatform, Status};
 /// `CUDA_ERROR_OUT_OF_MEMORY`, `hipErrorOutOfMemory`
 pub(super) const NO_MEMORY: Status = 2;
 
-/// What to do after an error; both platforms have the same numbers for these.
-pub(super) fn way_out(platform: GpuPlatform, status: Status) -> Option<&'static str> {
+/// Functions that allocate memory of the host.
+const OF_THE_HOST: [&str; 2] = ["cuMemHostAlloc", "hipHostMalloc"];
+
+/// What to do after an error of the function `name`; both platforms have the same numbers for these.
+pub(super) fn way_out(platform: GpuPlatform, name: &str, status: Status) -> Option<&'static str> {
     Some(match status {
+        NO_MEMORY if OF_THE_HOST.contains(&name) => "lower N, or end what else uses the memory of the host",
         NO_MEMORY => "lower N, or end what else uses the device's memory",
         3 | 34 | 35 | 803 => {
             "driver and libraries do not fit each other, or the driver is not loaded: see its kernel log"
@@ -28,4 +32,17 @@ pub(super) fn way_out(platform: GpuPlatform, status: Status) -> Option<&'static 
         999 => "see the kernel log of the driver",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_that_is_short_is_that_which_was_asked_for() {
+        let of = |name| way_out(GpuPlatform::Cuda, name, NO_MEMORY).unwrap();
+        assert!(of("cuMemHostAlloc").ends_with("the memory of the host"), "{}", of("cuMemHostAlloc"));
+        assert!(of("cuMemAlloc_v2").ends_with("the device's memory"), "{}", of("cuMemAlloc_v2"));
+        assert_eq!(way_out(GpuPlatform::Hip, "hipHostMalloc", NO_MEMORY), Some(of("cuMemHostAlloc")));
+    }
 }
