@@ -13,8 +13,11 @@ pub(super) fn way_out(platform: GpuPlatform, name: &str, status: Status) -> Opti
     Some(match status {
         NO_MEMORY if OF_THE_HOST.contains(&name) => "lower N, or end what else uses the memory of the host",
         NO_MEMORY => "lower N, or end what else uses the device's memory",
-        3 | 34 | 35 | 803 => {
+        3 | 34 | 35 | 222 | 803 | 804 => {
             "driver and libraries do not fit each other, or the driver is not loaded: see its kernel log"
+        }
+        802 if platform == GpuPlatform::Cuda => {
+            "the system is not ready for its devices: where these are connected by NVSwitch, start nvidia-fabricmanager"
         }
         101 => platform.pick(
             "there is no such device, or it cannot be used: look at nvidia-smi and CUDA_VISIBLE_DEVICES",
@@ -44,5 +47,13 @@ mod tests {
         assert!(of("cuMemHostAlloc").ends_with("the memory of the host"), "{}", of("cuMemHostAlloc"));
         assert!(of("cuMemAlloc_v2").ends_with("the device's memory"), "{}", of("cuMemAlloc_v2"));
         assert_eq!(way_out(GpuPlatform::Hip, "hipHostMalloc", NO_MEMORY), Some(of("cuMemHostAlloc")));
+    }
+
+    #[test]
+    fn a_driver_that_does_not_start_has_a_way_out() {
+        let of = |platform, status| way_out(platform, "cuInit", status);
+        assert!(of(GpuPlatform::Cuda, 802).unwrap().contains("nvidia-fabricmanager"));
+        assert_eq!(of(GpuPlatform::Cuda, 804), of(GpuPlatform::Cuda, 803));
+        assert!(of(GpuPlatform::Cuda, 804).is_some() && of(GpuPlatform::Hip, 802).is_none());
     }
 }
