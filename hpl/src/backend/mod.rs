@@ -73,7 +73,8 @@ pub(crate) trait Backend: Columns + Storage {
     /// When an operation failed.
     fn finish(&mut self) -> Result<(), Error>;
 
-    /// What the streams of a device have done since the last call, all of which is complete; empty in main memory.
+    /// What the streams of a device have done since the last call, all of which is complete, and the factorizations of the host between
+    /// their operations; empty in main memory.
     fn stream_spans(&mut self) -> Vec<StreamSpan> {
         Vec::new()
     }

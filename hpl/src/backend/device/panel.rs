@@ -1,5 +1,7 @@
 //! Panels: factored on the host, L on the device.
 
+use std::time::Instant;
+
 use space::Form;
 
 use super::memory::DeviceL;
@@ -10,6 +12,7 @@ use crate::comm::{Comm, Msg};
 use crate::lu::fact::Fact;
 use crate::lu::panel::Panel;
 use crate::mat::{Buffer, MatMut};
+use crate::observe::phases::Phase;
 use crate::plan::PanelShape;
 use crate::sync::Arc;
 
@@ -17,16 +20,19 @@ impl<D: Device> OnDevice<'_, '_, D> {
     /// Copies a panel to the host and factors it there by all threads. Of its columns on the device, only U is read again, by the
     /// back substitution.
     pub(super) fn factor_on_host<C: Comm>(&mut self, fact: Fact<'_, C>) -> Result<usize, Error> {
-        let PanelShape { ii, mp, jb, diag_rows, .. } = fact.shape;
+        let PanelShape { k, ii, mp, jb, diag_rows, .. } = fact.shape;
         let (cols, rows) = (fact.col..fact.col + jb, self.rows);
         self.stream_waits_for(Stream::Fact, &cols, Wait::PanelUpdated);
         let from = self.block(ii, cols.start, mp, jb);
         self.device.download(Stream::Fact, from, &self.panel, ii, rows);
         self.device.host_wait(&self.device.record(Stream::Fact), Wait::PanelOnHost)?;
+        // FACT is no wait for the update.
+        let start = Instant::now();
         let mut staged = self.device.staged(&mut self.panel);
         let mut a = MatMut::new(&mut staged, rows, jb, rows.max(1));
         let fact = Fact { col: 0, ..fact };
         let threads = fact::factor(fact, self.kernels, a.reborrow(), self.team.borrowed_team(), &self.scratch)?;
+        self.spans.done_by_host((Stream::Fact, Phase::Fact, k, None), start);
         if diag_rows > 0 {
             let mut u = Buffer::of(jb * jb);
             (0..jb).for_each(|j| u[j * jb..(j + 1) * jb].copy_from_slice(&a.col(j)[ii..ii + jb]));

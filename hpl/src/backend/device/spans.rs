@@ -16,11 +16,13 @@ type StreamWork = (Stream, Phase, usize, Option<Part>);
 pub(super) struct StreamSpans<D: Device> {
     start: Option<(Instant, D::Mark)>,
     work: RefCell<Vec<(StreamWork, [D::Mark; 2])>>,
+    /// What the host has done between operations of a stream.
+    by_host: Vec<StreamSpan>,
 }
 
 impl<D: Device> Default for StreamSpans<D> {
     fn default() -> Self {
-        Self { start: None, work: RefCell::default() }
+        Self { start: None, work: RefCell::default(), by_host: Vec::new() }
     }
 }
 
@@ -44,8 +46,15 @@ impl<D: Device> StreamSpans<D> {
         self.work.borrow_mut().push((work, [from, device.mark(work.0)]));
     }
 
-    /// What has been queued since the last call and is complete, if the clock runs.
+    /// The host has done the work since `start`.
+    pub(super) fn done_by_host(&mut self, (stream, phase, panel, part): StreamWork, start: Instant) {
+        let times = (start, Instant::now());
+        self.by_host.push(StreamSpan { stream: stream as usize, panel, phase, part, times });
+    }
+
+    /// What has been queued since the last call and is complete, and what the host has done, if the clock runs.
     pub(super) fn take(&mut self, device: &D) -> Vec<StreamSpan> {
+        let by_host = std::mem::take(&mut self.by_host);
         let (work, Some((start, zero))) = (std::mem::take(self.work.get_mut()), &self.start) else { return Vec::new() };
         let between =
             |from: &D::Mark, to: &D::Mark| Duration::try_from_secs_f64(device.seconds(from, to)?.max(0.0)).ok();
@@ -55,6 +64,6 @@ impl<D: Device> StreamSpans<D> {
             let times = (begun, begun + between(&from, &to)?);
             Some(StreamSpan { stream: stream as usize, panel, phase, part, times })
         };
-        work.into_iter().filter_map(span).collect()
+        work.into_iter().filter_map(span).chain(by_host).collect()
     }
 }

@@ -150,11 +150,12 @@ fn windows_pass_the_check() {
     }
 }
 
-/// Windows of a run of order 1000 in panels of 8 columns, which the reference device factors: nearly all time is that of products.
-fn report_of(windows: &[Window], depth: usize, seed: u64) -> WindowsReport {
+/// Windows of a run of order 1000 in panels of 8 columns on the reference device, which factors them unless `blocks` is 0: nearly all
+/// time is that of products.
+fn report_of(windows: &[Window], (depth, blocks): (usize, usize), seed: u64) -> WindowsReport {
     let mut candidate = candidate(1000, 8, 1, 1, 1);
     candidate.hpl.depth = depth;
-    (candidate.engine.device, candidate.engine.fact_blocks) = (DeviceChoice::Reference, Some(1));
+    (candidate.engine.device, candidate.engine.fact_blocks) = (DeviceChoice::Reference, Some(blocks));
     let measure = |run: &RankRun<'_, ThreadComm>, team: &mut Team<'_>| {
         let device = run.reference(ExecutionOrder { seed, without: None });
         run.on_device(team, Ok(device), |device| run.windows(device, windows))
@@ -173,7 +174,7 @@ fn what_steps_before_a_window_have_queued_is_no_part_of_its_time() {
     const WINDOWS: [Window; 1] = [Window { first: 2, steps: 1 }];
     for seed in 0..4 {
         let ratio = least(|| {
-            let report = report_of(&WINDOWS, 0, seed);
+            let report = report_of(&WINDOWS, (0, 1), seed);
             let PhaseTime { fact_s, rs_s, update_s, .. } = report.phases[0];
             report.windows[0].step_s[0] / (fact_s + rs_s + update_s)
         });
@@ -185,9 +186,22 @@ fn what_steps_before_a_window_have_queued_is_no_part_of_its_time() {
 #[test]
 fn what_is_done_after_a_window_is_no_part_of_the_phases_of_the_next() {
     const WINDOWS: [Window; 2] = [Window { first: 2, steps: 1 }, Window { first: 3, steps: 1 }];
-    let update_s = |windows: &[Window]| least(|| report_of(windows, 1, 0).phases.last().unwrap().update_s);
+    let update_s = |windows: &[Window]| least(|| report_of(windows, (1, 1), 0).phases.last().unwrap().update_s);
     let (beside, alone) = (update_s(&WINDOWS), update_s(&WINDOWS[1..]));
     assert!(beside < 1.5 * alone, "{beside} s after another window, {alone} s alone");
+}
+
+/// The host waits for the update of the panel's columns before it factors the panel.
+#[test]
+fn fact_of_the_host_is_no_wait_for_the_update_of_the_device() {
+    const WINDOWS: [Window; 1] = [Window { first: 2, steps: 2 }];
+    for seed in 0..4 {
+        let share = least(|| {
+            let last = report_of(&WINDOWS, (0, 0), seed).phases[1];
+            last.fact_s / last.update_s
+        });
+        assert!(share < 0.5, "seed {seed}: FACT takes {share} of the time of the update");
+    }
 }
 
 /// Memory that a device takes at its first use, as its BLAS does: where one lacks it all ranks know that, and none is poisoned.
