@@ -166,7 +166,7 @@ fn report_of(windows: &[Window], (depth, blocks): (usize, usize), seed: u64) -> 
 
 /// The least of some times: another process may take the core for a while.
 fn least(measure: impl Fn() -> f64) -> f64 {
-    (0..5).map(|_| measure()).fold(f64::INFINITY, f64::min)
+    (0..10).map(|_| measure()).fold(f64::INFINITY, f64::min)
 }
 
 #[test]
