@@ -73,8 +73,7 @@ fn over_n(machine: &Machine, question: &Question, rate_at: &dyn Fn(&Question) ->
         if !same && let Some(predicted) = rate_at(&theirs) {
             marks.push(mark("there", "predicted for them", n, predicted, format!("predicted {}", rate(predicted))));
         }
-        let (class, name) =
-            if same { ("measured", "measured") } else { ("other", "measured, other ranks or nodes") };
+        let (class, name) = if same { ("measured", "measured") } else { ("other", "measured, other ranks or nodes") };
         marks.push(mark(class, name, n, run.rate_gflops, words(run)));
     }
     if let Some(predicted) = rate_at(question) {
