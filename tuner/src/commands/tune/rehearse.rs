@@ -36,7 +36,7 @@ use crate::session::prepare;
 use crate::session::room::{Here, Modelled, Room, Wanted};
 use crate::session::settings;
 
-/// Order of a dry run whose user names none and that has no description: a session chooses after its calibration.
+/// Order of a dry run whose user names none and that has no description, where it fits the memory: a session chooses after its calibration.
 const EXAMPLE_N: usize = 10_000;
 
 /// Shows the first run of a session, or writes its batch script.
@@ -291,7 +291,7 @@ fn order(args: &TuneArgs, site: &Site, room: &Room, spec: &DomainSpec) -> anyhow
     let machine = site.machine.as_ref().filter(|_| args.machine.is_some());
     let n = args.n.map(|n| n as usize);
     if machine.is_none() && (engine.calibrates() || args.sbatch.is_some()) {
-        let example = || (EXAMPLE_N, "an example: a session chooses it after its calibration".to_owned());
+        let example = || (example_n(spec, engine), "an example: a session chooses it after its calibration".to_owned());
         let (n, why) = n.map_or_else(example, |n| (n, prepare::limit(true, false, None)));
         return Ok(TargetOrder { n, why, note: None });
     }
@@ -300,4 +300,33 @@ fn order(args: &TuneArgs, site: &Site, room: &Room, spec: &DomainSpec) -> anyhow
     let target = prepare::target(engine, spec, &predictor, budget, n)?;
     let why = prepare::limit(n.is_some(), target.limited_by_budget, target.n_memory);
     Ok(TargetOrder { n: target.n, why, note })
+}
+
+/// [`EXAMPLE_N`], or the largest order that fits the memory, as a session would choose no larger one.
+fn example_n(spec: &DomainSpec, engine: &Engine) -> usize {
+    // A batch script is for other nodes, whose memory is not known.
+    if spec.memory_bytes == u64::MAX {
+        return EXAMPLE_N;
+    }
+    match prepare::largest_safe_n(spec, engine) {
+        // What is missing is said of the example.
+        0 => EXAMPLE_N,
+        largest => EXAMPLE_N.min(prepare::rounded(largest)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The dry run said that the session could not start.
+    #[test]
+    fn the_example_fits_the_memory() {
+        let spec = |memory_bytes| DomainSpec { cores: 2, memory_bytes, ..facts().domain_spec(0) };
+        let of = |memory_bytes| example_n(&spec(memory_bytes), &Engine::Ours);
+        assert_eq!([u64::MAX, 64 << 30, 0].map(of), [EXAMPLE_N; 3]);
+        let n = of(500 << 20);
+        assert!((5000..EXAMPLE_N).contains(&n), "{n}");
+        assert_eq!(Engine::Ours.check_fits(&DomainSpec { n, ..spec(500 << 20) }), Ok(()));
+    }
 }
