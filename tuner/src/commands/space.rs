@@ -1,15 +1,18 @@
 //! `hpl-tune space`: what a search would look at on this machine, and why.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use objectives::launcher::MpiJob;
 use serde::Serialize;
 use space::dims::Dim;
 use space::domain::{DomainError, DomainSpec, Limits, TOO_MANY_POINTS};
 use space::guide::guideline;
+use space::machine::Machine;
 use space::{KernelChoice, SettingLevels};
 
 use crate::cli::space::SpaceArgs;
+use crate::commands::survey::is_of_ranks;
 use crate::exit::{self, bad_input};
 use crate::search::progress::say;
 use crate::session::engine::Engine;
@@ -69,7 +72,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let limits = limits(args.space.as_deref(), &engine)?;
     settings::check_limits(&limits, &SettingLevels::default()).map_err(bad_input)?;
     let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
-    let engine = engine.on(machine.as_ref());
+    let engine = on_described(engine, machine.as_ref());
     let facts = hpl::machine::host::facts();
     let cores = facts.cores_allowed.len();
     let input =
@@ -111,6 +114,17 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// `engine` on the nodes of `machine`: on several nodes the ranks of ours are processes, each on one of them.
+fn on_described(engine: Engine, machine: Option<&Machine>) -> Engine {
+    let nodes = |machine: &Machine| machine.nodes.iter().map(|node| node.count).fold(0, usize::saturating_add);
+    let is_several = machine.is_some_and(|machine| nodes(machine) > 1 && !is_of_ranks(machine));
+    let engine = match engine {
+        Engine::Ours if is_several => Engine::Launched(MpiJob::new("none", PathBuf::new())),
+        engine => engine,
+    };
+    engine.on(machine)
 }
 
 /// What is wrong with a domain within limits, with their file where there is one.
@@ -162,7 +176,24 @@ fn text(report: &SpaceReport<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use space::machine::{Host, Node};
+
     use super::*;
+
+    /// One rank had threads on all nodes, and PMAP one value.
+    #[test]
+    fn a_rank_is_on_one_of_several_nodes() {
+        let node = |count, cores| Node { name: "a".to_owned(), count, cores, ..Node::default() };
+        let most_threads = |origin: &str, nodes: &[Node]| {
+            let host = Host { origin: origin.to_owned(), ..Host::default() };
+            let machine = Machine { host, nodes: nodes.to_vec(), ..Machine::default() };
+            on_described(Engine::Ours, Some(&machine)).mpi_job().and_then(|job| job.most_threads)
+        };
+        assert_eq!(most_threads("by hand", &[node(2, 8), node(1, 4)]), Some(4));
+        assert_eq!(most_threads("by hand", &[node(1, 8)]), None);
+        assert_eq!(most_threads("hpl-tune survey", &[node(1, 1), node(1, 1)]), None, "ranks of one process");
+        assert!(matches!(on_described(Engine::Ours, None), Engine::Ours));
+    }
 
     /// Limits may leave few of candidates that are too many without them.
     #[test]
