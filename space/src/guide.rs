@@ -24,36 +24,48 @@ pub const GUIDELINES: [Guideline; 12] = {
         ),
         of(
             "grid",
-            "every P x Q of the ranks; near square with P slightly below Q is usual, a factor of 11 lies between best and worst",
+            "every P x Q of the ranks, fewer where the candidates would be too many; near square with P slightly below Q is usual, a factor of 11 lies between best and worst",
             "[HPL] tuning page; [Cornebize] 28 grids of 960 ranks",
         ),
         of(
             "nb",
-            "dense where small changes matter; on processors with 192, 240 and 384, which vendors recommend; at most N",
+            "dense where small changes matter, fewer where the candidates would be too many; on processors with 192, 240 and 384, which vendors recommend; at most N",
             "[HPL] tuning page; [Cornebize]: 37 % of the variance",
         ),
         of(
             "nbmin",
-            "powers of two; where the recursion of the panel ends, at most NB",
+            "powers of two, fewer where the candidates would be too many; where the recursion of the panel ends, at most NB",
             "[HPL] tuning page; rule: NBMIN <= NB",
         ),
-        of("ndiv", "2 to 4 parts of a panel", "[HPL] tuning page"),
-        of("pfact", "all three; nearly no effect in published runs", "[HPL] tuning page"),
-        of("rfact", "all three; nearly no effect in published runs", "[HPL] tuning page"),
+        of("ndiv", "2 to 4 parts of a panel, fewer where the candidates would be too many", "[HPL] tuning page"),
+        of(
+            "pfact",
+            "all three, fewer where the candidates would be too many; nearly no effect in published runs",
+            "[HPL] tuning page",
+        ),
+        of(
+            "rfact",
+            "all three, fewer where the candidates would be too many; nearly no effect in published runs",
+            "[HPL] tuning page",
+        ),
         of(
             "bcast",
-            "all six; one value where Q = 1",
+            "all six, fewer where the candidates would be too many; one value where Q = 1",
             "[Cornebize]: 25 % of the variance; rule: nothing to send where Q = 1",
         ),
-        of("depth", "0 to 2 panels of look-ahead", "[HPL] tuning page; [Cornebize]: 12 % of the variance"),
+        of(
+            "depth",
+            "0 to 2 panels of look-ahead, fewer where the candidates would be too many",
+            "[HPL] tuning page; [Cornebize]: 12 % of the variance",
+        ),
         of(
             "swap",
-            "all three, mix with threshold 64; one value where P = 1",
+            "all three, fewer where the candidates would be too many, mix with threshold 64; one value where P = 1",
             "[HPL] tuning page; rule: no rows to exchange where P = 1",
         ),
         of(
             "split",
-            "no split, and the range in which the split update is useful; none where P = 1",
+            "no split, and the range in which the split update is useful, fewer where the candidates would be too many; none where P = 1",
             "[rocHPL]; rule: no row exchange to overlap where P = 1",
         ),
         of(

@@ -175,6 +175,18 @@ fn every_dimension_has_its_guideline() {
     assert_eq!(names, GUIDELINES.map(|guideline| guideline.dim));
 }
 
+/// Of `ndiv: 2` it was said: 2 to 4 parts of a panel.
+#[test]
+fn a_guideline_says_that_there_may_be_fewer_values() {
+    // Each candidate at many settings of the nodes: the fewest values of all.
+    let fewest = HplDomain::with_at_most(&spec(64), &Limits::default(), 1).unwrap();
+    let all = within(1, "").unwrap();
+    for (dim, most) in fewest.dims().iter().zip(all.dims()) {
+        let says = GUIDELINES.iter().any(|guide| guide.dim == dim.name && guide.why.contains("fewer where"));
+        assert!(says || dim.levels.len() >= most.levels.len(), "{}", dim.name);
+    }
+}
+
 #[test]
 fn another_engines_dimensions_are_limited_too() {
     let extra = |name: &str, ordered: bool| Extra {
