@@ -265,4 +265,9 @@ fn a_dry_run_and_a_space_name_what_is_missing() {
     let output = tune(["space", "--n", "1000", "--space", limits.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("--vary power-cap"), "{}", err(&output));
+    let script = home.path().join("job.sh");
+    let file = script.to_str().unwrap();
+    let output = tune(["--budget", "2m", "--n", "1000", "--nodes", "4", "--vary", "power-cap", "--sbatch", file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("use --local") && !script.exists(), "{}", err(&output));
 }

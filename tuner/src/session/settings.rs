@@ -85,16 +85,37 @@ pub fn check_limits(limits: &Limits, levels: &SettingLevels) -> Result<(), Strin
 /// Why, with the way out.
 pub fn check(nodes: &SessionNodes<'_>) -> Result<(), String> {
     let session = nodes.session;
-    // Slurm sets the clock of all of them.
-    let here_alone = SettingLevels { max_clock_mhz: Vec::new(), ..session.settings.clone() };
-    let set_here = if session.slurm_clock.is_some() { &here_alone } else { &session.settings };
-    if set_here.is_empty() || session.is_simulated() || nodes.are_this_one() {
+    if session.is_simulated() || nodes.are_this_one() {
+        return Ok(());
+    }
+    check_elsewhere(&session.settings, session.slurm_clock.is_some())
+}
+
+/// Refuses settings of runs that are on other nodes than this one; `by_slurm`: Slurm sets the clock of all of them.
+///
+/// # Errors
+/// Why, with the way out.
+pub fn check_elsewhere(levels: &SettingLevels, by_slurm: bool) -> Result<(), String> {
+    let here_alone = SettingLevels { max_clock_mhz: Vec::new(), ..levels.clone() };
+    let set_here = if by_slurm { &here_alone } else { levels };
+    if set_here.is_empty() {
         return Ok(());
     }
     Err(format!(
         "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local, or {FLAG} clock \
          alone with srun as the launcher, which sets the clock of its nodes where the site permits it"
     ))
+}
+
+/// A value of each setting that is varied, where those of the nodes are not known.
+pub fn of_unknown_nodes(vary: &[Vary]) -> SettingLevels {
+    let wanted = controlled(vary);
+    let of = |wanted: bool| if wanted { vec![0] } else { Vec::new() };
+    SettingLevels {
+        max_clock_mhz: of(wanted.clock),
+        package_limit_w: of(wanted.package_limit),
+        gpu_limit_w: of(wanted.gpu_limit),
+    }
 }
 
 /// Refuses a node that is at other settings than the one that the session was begun on: a row whose settings are those as found would
@@ -137,4 +158,18 @@ pub fn setter(session: &Session, folder: &RunFolder, root: &Path) -> Result<Opti
     let controls = NodeControls::find(root, wanted).map_err(|error| format!("{FLAG}: {error}"))?;
     same_as_found(session, controls.levels().as_found())?;
     NodeSetter::start(controls, folder.root().join(FoundSettings::NAME), root).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The job of a batch script had waited for its nodes before its session refused them.
+    #[test]
+    fn power_limits_are_those_of_one_node() {
+        let refused = |vary: &[Vary], by_slurm: bool| check_elsewhere(&of_unknown_nodes(vary), by_slurm).is_err();
+        assert!(!refused(&[], false) && !refused(&[Vary::Clock], true));
+        assert!(refused(&[Vary::Clock], false) && refused(&[Vary::PowerCap], true));
+        assert!(refused(&[Vary::Clock, Vary::GpuPowerCap], true));
+    }
 }

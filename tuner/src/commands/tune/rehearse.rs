@@ -109,6 +109,17 @@ impl Site {
     fn nodes(&self) -> &[Node] {
         self.machine.as_ref().map_or(&[][..], |machine| &machine.nodes)
     }
+
+    /// Whether the runs would be on several nodes, as far as something says it.
+    fn has_several_nodes(&self) -> bool {
+        let most = match &self.engine {
+            Engine::Ours => 1,
+            Engine::Launched(_) => usize::MAX,
+            Engine::Foreign(foreign) => foreign.profile().nodes.unwrap_or(usize::MAX),
+        };
+        let described = self.nodes().iter().map(|node| node.count).fold(0, usize::saturating_add);
+        most.min(described.max(self.hosts.len())) > 1
+    }
 }
 
 /// What the ranks would have.
@@ -182,7 +193,7 @@ fn spec(args: &TuneArgs, site: &Site, ranks: &RankRoom) -> anyhow::Result<Domain
     Ok(DomainSpec { kernels, unequal: unequal.clone(), ..spec })
 }
 
-/// The settings that would be varied, and how Slurm is asked for the clock; none for a batch script, which is for other nodes.
+/// The settings that would be varied, and how Slurm is asked for the clock; none for a batch script, whose nodes are not known.
 fn levels(
     args: &TuneArgs,
     site: &Site,
@@ -190,12 +201,23 @@ fn levels(
     program: &Path,
 ) -> anyhow::Result<(SettingLevels, Option<SlurmClock>)> {
     if !args.dry_run {
+        let unknown = settings::of_unknown_nodes(&args.vary);
+        settings::check_limits(limits, &unknown).map_err(bad_input)?;
+        let nodes = args.nodes.unwrap_or(1).saturating_sub(args.spares);
+        if nodes > 1 && site.engine.is_ours() {
+            // The launcher that such a session finds may be srun.
+            let by_slurm = matches!(site.engine, Engine::Ours) || site.engine.is_started_by_srun();
+            settings::check_elsewhere(&unknown, by_slurm).map_err(bad_input)?;
+        }
         return Ok(Default::default());
     }
     let (this, cores) = (&site.facts.hostname, site.facts.cores_allowed.len());
     let place = RunPlace { nodes: site.nodes(), hosts: &site.hosts, this, cores };
     let (levels, slurm_clock) = varied(args, &site.engine, &place, None, program)?;
     settings::check_limits(limits, &levels).map_err(bad_input)?;
+    if site.has_several_nodes() {
+        settings::check_elsewhere(&levels, slurm_clock.is_some()).map_err(bad_input)?;
+    }
     Ok((levels, slurm_clock))
 }
 
