@@ -73,11 +73,11 @@ impl Unequal {
     }
 
     /// Part of the memory of all nodes that a matrix may take: where shares follow speeds the fastest node has more than its
-    /// part, and by both rows and columns twice as much more. 1 where the speeds are those of ranks, which share one memory.
-    pub fn fillable(&self) -> f64 {
+    /// part, and by both rows and columns twice as much more. 1 where all ranks share one memory; `apart`: they are on several nodes.
+    pub fn fillable(&self, apart: bool) -> f64 {
         let relative = self.relative();
         let mean = relative.iter().sum::<f64>() / relative.len().max(1) as f64;
-        if self.node_cores.is_some() && mean > 0.0 { mean.powi(2) } else { 1.0 }
+        if (apart || self.node_cores.is_some()) && mean > 0.0 { mean.powi(2) } else { 1.0 }
     }
 
     /// Whether the speeds differ by more than [`ALIKE`].
@@ -104,5 +104,13 @@ mod tests {
         assert_eq!(ranks.slowness(&grid(2, 1, Pmap::Row), 1), [1.0, 2.0]);
         assert!(ranks.slowness(&grid(2, 2, Pmap::Row), 1).is_empty());
         assert_eq!(ranks.ranks(), Some(2));
+    }
+
+    #[test]
+    fn a_faster_node_holds_more_of_the_matrix() {
+        let speeds = [1.0, 0.5].map(|speed| Share::new(speed).unwrap()).to_vec();
+        let (nodes, ranks) = (Unequal::nodes(speeds.clone(), 4), Unequal { speeds, ..Unequal::default() });
+        assert_eq!([nodes.fillable(false), ranks.fillable(true), ranks.fillable(false)], [0.5625, 0.5625, 1.0]);
+        assert_eq!(Unequal::default().fillable(true), 1.0);
     }
 }

@@ -162,7 +162,8 @@ impl WeightedDomain {
             _ => 1.0,
         };
         let more = most(&weights.rows) * most(&weights.columns);
-        spec.unequal.node_cores.is_none() || spec.needed_bytes(&candidate.hpl) as f64 * more <= spec.memory_bytes as f64
+        let share_one = spec.unequal.node_cores.is_none() && !spec.has_nodes();
+        share_one || spec.needed_bytes(&candidate.hpl) as f64 * more <= spec.memory_bytes as f64
     }
 
     /// All combinations on the grid of `candidate`. Those that deal the same blocks are represented by equal weights if

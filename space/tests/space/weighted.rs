@@ -134,6 +134,19 @@ fn the_speeds_of_nodes_weigh_ranks_of_any_grid() {
     assert!(with_measured(&domain) > 100 && with_measured(&tight) == 0 && !tight.points().is_empty());
 }
 
+/// Each run with the measured weights was refused by the fast node, and the session began with these.
+#[test]
+fn weights_of_ranks_on_several_nodes_fit_the_memory_of_each() {
+    let needed = space::domain::required_bytes(20_000, 1, 4, 48, 0) * 101 / 100;
+    let weighted = |most_threads| {
+        let spec = DomainSpec { memory_bytes: needed, most_threads, ..spec(20_000, &[1.0, 1.0, 0.5, 1.0]) };
+        let domain = WeightedDomain::within(&spec, &Limits::default()).unwrap();
+        domain.points().iter().filter(|point| !domain.candidate(point).engine.weights.is_empty()).count()
+    };
+    assert!(weighted(None) > 0, "they share one memory");
+    assert_eq!(weighted(Some(1)), 0);
+}
+
 /// Where each weight is run at many settings, the measured and the equal ones are searched alone.
 #[test]
 fn few_points_have_the_measured_and_equal_weights_alone() {

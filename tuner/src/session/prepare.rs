@@ -55,7 +55,10 @@ pub fn usable_bytes(machine: &Machine) -> u64 {
 
 /// The largest order whose matrix and workspace fit, [`Engine::largest_order`].
 pub fn largest_safe_n(spec: &DomainSpec, engine: &Engine) -> usize {
-    let memory_bytes = (spec.memory_bytes as f64 * spec.unequal.fillable()) as u64;
+    // Those of one node share its memory, also where each is named.
+    let most_threads = engine.mpi_job().and_then(|job| job.most_threads);
+    let apart = most_threads.is_some_and(|most| most < spec.cores);
+    let memory_bytes = (spec.memory_bytes as f64 * spec.unequal.fillable(apart)) as u64;
     engine.largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores))
 }
 
