@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+use hpl::machine::host::{HostFacts, facts};
 use objectives::launcher::MpiJob;
 use serde::Serialize;
 use space::dims::Dim;
@@ -16,6 +18,7 @@ use crate::commands::survey::is_of_ranks;
 use crate::exit::{self, bad_input};
 use crate::search::progress::say;
 use crate::session::engine::Engine;
+use crate::session::gpus::{self, Drivers};
 use crate::session::input::read_machine;
 use crate::session::prepare;
 use crate::session::room::{Here, Room, Wanted};
@@ -71,9 +74,10 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     engine.check_flags(args.threads, &KernelChoice::Auto)?;
     let limits = limits(args.space.as_deref(), &engine)?;
     settings::check_limits(&limits, &SettingLevels::default()).map_err(bad_input)?;
-    let machine = args.machine.as_deref().map(read_machine).transpose()?.map(|(machine, _)| machine);
+    let program = std::env::current_exe().context("cannot find the program's own path")?;
+    let facts = facts();
+    let machine = machine_of(args.machine.as_deref(), &engine, &facts, || gpus::look(&program))?;
     let engine = on_described(engine, machine.as_ref());
-    let facts = hpl::machine::host::facts();
     let cores = facts.cores_allowed.len();
     let input =
         RankInput { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
@@ -114,6 +118,20 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(exit::DONE)
+}
+
+/// What the file at `path` describes; without one this host with the GPUs that a session of `engine` would find.
+fn machine_of(
+    path: Option<&Path>,
+    engine: &Engine,
+    facts: &HostFacts,
+    look: impl FnOnce() -> Drivers,
+) -> anyhow::Result<Option<Machine>> {
+    match path {
+        Some(path) => Ok(Some(read_machine(path)?.0)),
+        // Also without a GPU there is a space to look at.
+        None => Ok(gpus::described(engine, facts, look).unwrap_or_default()),
+    }
 }
 
 /// `engine` on the nodes of `machine`: on several nodes the ranks of ours are processes, each on one of them.
@@ -176,9 +194,29 @@ fn text(report: &SpaceReport<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hpl::backend::device::{DeviceError, FoundGpus, GpuFacts};
     use space::machine::{Host, Node};
 
     use super::*;
+
+    /// One rank was assumed, and no N chosen.
+    #[test]
+    fn the_gpus_of_this_host_are_those_of_a_session() {
+        let engine = Engine::chosen(Some("cuda"), None, None).unwrap();
+        let none = || DeviceError { device: "gpu".to_owned(), reason: "no driver".to_owned(), lacks_memory: false };
+        let accelerators = |count: usize| {
+            let gpus = FoundGpus {
+                platform: "cuda".to_owned(),
+                driver: "12.9".to_owned(),
+                libraries: Vec::new(),
+                devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80 << 30 }; count],
+            };
+            let cuda = if count > 0 { Ok(gpus) } else { Err(none()) };
+            let machine = machine_of(None, &engine, &facts(), || [("cuda", cuda), ("hip", Err(none()))]).unwrap();
+            machine.and_then(|machine| machine.nodes[0].accelerators)
+        };
+        assert_eq!([accelerators(4), accelerators(0)], [Some(4), None]);
+    }
 
     /// One rank had threads on all nodes, and PMAP one value.
     #[test]
