@@ -13,13 +13,12 @@ use hpl::machine::host::HostFacts;
 use objectives::foreign::{Foreign, MatrixMemory, PROFILE_SCHEMA, Profile, SHIPPED};
 use objectives::launcher::{MpiJob, says_processes, words as launcher_words};
 use objectives::real::RealRuns;
-use space::Candidate;
-use space::KernelChoice;
 use space::candidate::EngineProfile;
 use space::domain::{DomainError, DomainSpec, Expert, ForeignDomain, LimitError, Limits, default_candidate, squarest};
 use space::machine::Machine;
 use space::nearest::hint;
 use space::workspace::{RunShape, Workspace};
+use space::{Candidate, HplParams, KernelChoice};
 
 pub use self::launched::EngineCommand;
 use self::programs::{found, from_any_folder, launcher_here, launcher_of_profile, xhpl_beside};
@@ -41,6 +40,9 @@ pub(super) const ROUND_TO: usize = 64;
 
 /// N with any NB, as a part of N with the usual one, from which on all are searched at that N.
 const WORTH_ALL: f64 = 0.99;
+
+/// Q over P of the squarest grid from above which panels of the largest NB take much memory, as of a prime number of ranks.
+const LONG_GRID: usize = 8;
 
 /// The engine of a session.
 #[derive(Debug, Clone)]
@@ -244,23 +246,26 @@ impl Engine {
         }
     }
 
-    /// The largest order whose matrix and workspace fit `memory_bytes` on the squarest grid of `ranks`, with any NB that is searched. Where
-    /// the largest NBs would cost more than a hundredth of N, with the usual one: others are then searched as far as they fit.
+    /// The largest order whose matrix and workspace fit `memory_bytes` on the squarest grid of `ranks`, with any NB that is searched. On devices and
+    /// on long grids, where the largest NBs would cost more than a hundredth of N, with the usual one: others are then searched as far as they fit.
     pub fn largest_order(&self, memory_bytes: u64, ranks: usize) -> usize {
-        let (p, q) = squarest(ranks);
-        let most = self.largest_nb();
-        let shape = RunShape { n: 0, p, q, nb: most, depth: 1, device_factors: false };
-        let profile = match self {
-            Self::Foreign(foreign) if foreign.profile().workspace == Workspace::OurDevice => foreign.profile(),
-            Self::Launched(_) => return Workspace::OurProcesses.largest_n(memory_bytes, most, shape),
-            Self::Ours | Self::Foreign(_) => return Workspace::Hpl.largest_n(memory_bytes, most, shape),
+        let ((p, q), most) = (squarest(ranks), self.largest_nb());
+        let ours = Some(HplParams::baseline(0, p, q).nb);
+        let (workspace, usual_nb, device_factors) = match self {
+            Self::Ours => (Workspace::Hpl, ours, false),
+            Self::Launched(_) => (Workspace::OurProcesses, ours, false),
+            Self::Foreign(foreign) => {
+                let profile = foreign.profile();
+                (profile.workspace, profile.usual_nb, profile.obeyed().usually_factors())
+            }
         };
-        let device_factors = profile.obeyed().usually_factors();
+        let on_devices = workspace == Workspace::OurDevice;
         let with = |nb: usize| {
-            let shape = RunShape { nb, device_factors, ..shape };
-            profile.workspace.largest_n(memory_bytes, ROUND_TO, shape)
+            let shape = RunShape { n: 0, p, q, nb, depth: 1, device_factors };
+            workspace.largest_n(memory_bytes, if on_devices { ROUND_TO } else { nb }, shape)
         };
-        let (any, usual) = (with(most), with(profile.usual_nb.unwrap_or(most)));
+        let any = with(most);
+        let usual = if on_devices || q / p > LONG_GRID { with(usual_nb.unwrap_or(most)) } else { any };
         if any as f64 >= WORTH_ALL * usual as f64 { any } else { usual }
     }
 

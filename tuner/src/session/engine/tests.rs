@@ -152,6 +152,19 @@ fn n_fills_the_memory_of_gpus() {
     assert_eq!(rochpl.largest_order(one, 1), space::domain::largest_n(one, 1, 1, rochpl.largest_nb(), 1));
 }
 
+/// Panels of NB = 512 on 1×31 left a third of the memory empty.
+#[test]
+fn a_prime_number_of_cores_fills_the_memory_as_well() {
+    let memory_bytes = 64 << 30;
+    for engine in [Engine::Ours, Engine::Launched(MpiJob::new("mpirun -n {np}", "xhpl".into()))] {
+        let [prime, other] = [31, 32].map(|cores| engine.largest_order(memory_bytes, cores));
+        assert!(prime > other * 19 / 20, "{prime} of {other}");
+        let spec = DomainSpec { cores: 31, memory_bytes, ..hpl::machine::host::facts().domain_spec(prime) };
+        let (domain, usual) = engine.domain(&spec).unwrap();
+        assert!(usual.hpl.q == 31 && domain.has_memory_for(&usual), "{prime}");
+    }
+}
+
 /// Every candidate at the largest N passes the check of its run.
 #[test]
 fn processes_have_memory_for_their_messages_at_the_largest_n() {
