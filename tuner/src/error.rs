@@ -134,9 +134,12 @@ impl RecordError {
 
 fn way_out(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then continue with --resume",
+        // Not every command has --out, and only a session --resume.
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space; a session goes on with --resume"
+        }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; make it writable, or choose another folder with --out"
+            "; make it writable, or choose another place"
         }
         _ => "",
     }
@@ -146,4 +149,20 @@ fn way_out(cause: &io::Error) -> &'static str {
 #[derive(Deserialize)]
 pub(crate) struct Version {
     pub(crate) schema_version: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `run --result` and `predict --plot` were told to use `--out`, and a calibration on a full disk to continue.
+    #[test]
+    fn the_way_out_of_a_file_that_cannot_be_written_names_no_flag_that_the_command_lacks() {
+        let said = |kind: io::ErrorKind| RecordError::write(Path::new("/x"))(io::Error::from(kind)).to_string();
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            assert!(said(kind).ends_with("; make it writable, or choose another place"), "{}", said(kind));
+        }
+        let full = said(io::ErrorKind::StorageFull);
+        assert!(full.ends_with("; free some space; a session goes on with --resume"), "{full}");
+    }
 }

@@ -180,7 +180,7 @@ fn a_run_whose_result_found_no_room_blames_no_candidate() {
     std::fs::write(folder.join("stderr.txt"), said).unwrap();
     let outcome = Err(Failure::Crashed { exit: Exit::Code(5), telling_lines: vec![said.to_owned()] });
     let error = store.finish(trial, &outcome, Circumstances::default()).unwrap_err();
-    assert!(error.is_full() && error.to_string().ends_with("free some space, then continue with --resume"), "{error}");
+    assert!(error.is_full() && error.to_string().ends_with("; a session goes on with --resume"), "{error}");
     assert!(store.rows().is_empty() && !store.folder().root().join("ballast").exists());
     assert!(folder.join("stdout.txt").exists(), "it may say that the run has passed");
     let (again, repairs) = Store::open(store.folder().clone(), store.session().clone(), &runs).unwrap();
