@@ -114,7 +114,13 @@ fn next(summary: &Summary, folder: &str) -> Vec<String> {
     }
     let mut next = Vec::new();
     if above_limit(summary).is_some() {
-        next.push("a higher --power-limit, or --vary clock, which searches lower clocks, too".to_owned());
+        // What a session has searched already is no advice.
+        let lower_clocks = if session.settings.max_clock_mhz.is_empty() {
+            ", or --vary clock, which searches lower clocks, too"
+        } else {
+            ""
+        };
+        next.push(format!("a higher --power-limit{lower_clocks}"));
     }
     // A default that took the place of the choice has passed by whole runs.
     if summary.verified_run().is_none() && !(summary.default_is_back() && session.extent == Extent::Whole) {
@@ -250,7 +256,12 @@ mod tests {
         assert!(
             text.starts_with("Won: nothing, as no candidate keeps the power limit of 400 W; the best takes 412.0 W.")
         );
-        assert!(text.contains("Next: a higher --power-limit"), "{text}");
+        assert!(text.contains("Next: a higher --power-limit, or --vary clock"), "{text}");
+        // The clock was searched, and the advice was to search it.
+        summary.session.settings.max_clock_mhz = vec![1800, 2600];
+        let text = said(&summary);
+        assert!(text.contains("Next: a higher --power-limit") && !text.contains("--vary clock"), "{text}");
+        summary.session.settings.max_clock_mhz.clear();
         // Not as "no candidate keeps the power limit of 400 W; the best takes 400.0 W".
         summary.limited_power_w = Some(400.012);
         assert!(said(&summary).contains("limit of 400 W; the best takes 400.02 W."), "{}", said(&summary));
