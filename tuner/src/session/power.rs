@@ -15,6 +15,9 @@ use crate::record::session::Session;
 use crate::session::engine::Engine;
 use crate::session::node_count::node_count;
 
+/// The way out of what one node alone has: `--local` excludes the flags that say how others are reached.
+pub const ONE_NODE: &str = "run on one node, as by --local in place of --launcher, --program and --engine";
+
 /// The nodes of the runs of a session, as far as something says which they are.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionNodes<'a> {
@@ -148,7 +151,7 @@ fn readable(power: &PowerReader, flag: &str) -> Result<(), String> {
     if !power.is_of_all() {
         let said = power.sentences().join("; ");
         let why = "power is not read on all nodes of the runs";
-        return Err(format!("{flag}: {why} ({said}); use --local, or leave that flag out"));
+        return Err(format!("{flag}: {why} ({said}); {ONE_NODE}, or leave that flag out"));
     }
     if !power.can_read() {
         return Err(format!("{flag}: {}", power.sentences().join("; ")));
@@ -200,7 +203,9 @@ mod tests {
         std::fs::write(counters.join("energy"), "5 J 6 us").unwrap();
         assert_eq!(check(&per_watt, None), Ok(()));
         let several = Session { hosts: vec!["host".into(), "other".into()], ..per_watt };
-        assert!(check(&several, None).unwrap_err().contains("--local"));
+        // With --engine, --local alone is refused.
+        let way_out = "--local in place of --launcher, --program and --engine, or leave that flag out";
+        assert!(check(&several, None).unwrap_err().ends_with(way_out));
     }
 
     #[test]

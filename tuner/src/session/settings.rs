@@ -11,7 +11,7 @@ use space::{NodeSettings, SettingLevels};
 use crate::power::settings::{FoundSettings, NodeSetter};
 use crate::record::folder::RunFolder;
 use crate::record::session::Session;
-use crate::session::power::SessionNodes;
+use crate::session::power::{ONE_NODE, SessionNodes};
 
 /// The flag by which settings are varied.
 const FLAG: &str = "--vary";
@@ -102,7 +102,7 @@ pub fn check_elsewhere(levels: &SettingLevels, by_slurm: bool) -> Result<(), Str
         return Ok(());
     }
     Err(format!(
-        "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; use --local, or {FLAG} clock \
+        "{FLAG}: clocks and power limits are set on the node of hpl-tune alone, and the runs are on others, too; {ONE_NODE}; or {FLAG} clock \
          alone with srun as the launcher, which sets the clock of its nodes where the site permits it"
     ))
 }

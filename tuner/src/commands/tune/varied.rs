@@ -14,6 +14,7 @@ use crate::exit::bad_input;
 use crate::record::session::Session;
 use crate::search::progress::say;
 use crate::session::engine::Engine;
+use crate::session::power::ONE_NODE;
 use crate::session::settings::{self, Vary};
 
 /// Where runs are.
@@ -80,7 +81,7 @@ pub(super) fn varied(
             Err(problem) => Err(bad_input(format!("{problem}; by srun --cpu-freq: {by_slurm}"))),
         },
         Err(by_slurm) => Err(bad_input(format!(
-            "--vary clock, by srun --cpu-freq: {by_slurm}. Without that the clock can be varied on one node alone, with --local"
+            "--vary clock, by srun --cpu-freq: {by_slurm}. Without that the clock can be varied on one node alone: {ONE_NODE}"
         ))),
     }
 }
