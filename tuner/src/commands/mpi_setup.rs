@@ -19,6 +19,7 @@ use crate::cli::mpi_setup::MpiSetupArgs;
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::bindings::{bindings, sentence};
 use crate::cluster::launched::{nodes, said};
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::session::engine::programs::{MPI_FOLDER, found};
@@ -50,9 +51,10 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     fs::copy(&program, &xhpl).with_context(|| format!("cannot copy {} to {}", program.display(), xhpl.display()))?;
     let checked = if args.no_check { None } else { Some(check(args, &mpicc, &xhpl, made.path())?) };
     let cannot = |what: &Path| format!("cannot make {}: {ELSEWHERE}", what.display());
-    fs::create_dir_all(&out).with_context(|| cannot(&out))?;
+    fs::create_dir_all(&out).map_err(RecordError::write(&out)).with_context(|| cannot(&out))?;
     for name in [LIBRARY, XHPL] {
-        fs::rename(made.path().join(name), out.join(name)).with_context(|| cannot(&out.join(name)))?;
+        let path = out.join(name);
+        fs::rename(made.path().join(name), &path).map_err(RecordError::write(&path)).with_context(|| cannot(&path))?;
     }
     let folder = out.display();
     let mut said = std::io::stdout().lock();
@@ -82,8 +84,9 @@ fn scratch(out: &Path) -> anyhow::Result<TempDir> {
     let above = if out.is_dir() { Some(out) } else { out.parent() };
     let above = above.ok_or_else(|| bad_input(format!("--out {}: it is not a folder", out.display())))?;
     let cannot = |what: &Path| format!("cannot make a folder in {}: {ELSEWHERE}", what.display());
-    fs::create_dir_all(above).with_context(|| cannot(above))?;
-    tempfile::Builder::new().prefix(".mpi-setup-").tempdir_in(above).with_context(|| cannot(above))
+    fs::create_dir_all(above).map_err(RecordError::write(above)).with_context(|| cannot(above))?;
+    let made = tempfile::Builder::new().prefix(".mpi-setup-").tempdir_in(above);
+    made.map_err(RecordError::write(above)).with_context(|| cannot(above))
 }
 
 /// The compiler wrapper that has made the library in `folder`.
@@ -215,6 +218,7 @@ mod tests {
         fs::write(out.join("file"), "").unwrap();
         let error = scratch(&within).unwrap_err();
         assert!(error.to_string().ends_with("file: name another folder with --out"), "{error}");
+        assert_eq!(exit::code(&error), exit::NOT_WRITTEN);
     }
 
     #[test]

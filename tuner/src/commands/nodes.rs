@@ -11,6 +11,7 @@ use crate::cluster::acceptance::{self, Acceptance, SURVEY_NB};
 use crate::cluster::allocation::Allocation;
 use crate::cluster::launched::nodes::{Reached, Used, found, reached};
 use crate::cluster::launched::survey::{order, surveyed};
+use crate::error::RecordError;
 use crate::exit::{self, bad_input};
 use crate::record::folder::replace_file;
 use crate::search::progress::say;
@@ -50,10 +51,10 @@ pub fn nodes(args: &NodesArgs) -> anyhow::Result<u8> {
     let n = args.n.map_or_else(|| order(&nodes, ORDER), |n| n as usize);
     let hpl = HplParams { nb: SURVEY_NB, ..HplParams::baseline(n, 1, hosts.len()) };
     let engine = EngineParams { threads, ..read_params(args.engine_params.as_deref())? };
-    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+    std::fs::create_dir_all(&args.out).map_err(RecordError::write(&args.out))?;
     // All nodes see the folder of the report, and no other is known of.
     let folder = tempfile::Builder::new().prefix(".nodes-").tempdir_in(&args.out);
-    let folder = folder.with_context(|| format!("cannot make a folder in {}", args.out.display()))?;
+    let folder = folder.map_err(RecordError::write(&args.out))?;
     let path = folder.path().canonicalize()?;
     removed_at_a_signal(path.clone()).context("cannot listen to signals")?;
     let found = surveyed(&job, &path, &Candidate { hpl, engine }, args.repeats, args.limit)?.ranks;
