@@ -101,7 +101,8 @@ pub struct Host {
     pub cpu: String,
     /// Origin of the description: a calibration with its date, or a publication.
     pub origin: String,
-    /// Kernels that the rates were measured with (`builtin …` or a BLAS path and version).
+    /// Kernels that the rates were measured with: a choice of kernels as `--blas` takes it, such as `builtin` or the path of a BLAS
+    /// library; empty when unknown.
     #[serde(default)]
     pub kernels: String,
 }
