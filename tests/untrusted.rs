@@ -229,3 +229,24 @@ fn a_shared_session_of_a_lax_umask_is_resumed() {
     let again = lax(&["--resume", folder]);
     assert_eq!(again.status.code(), Some(0), "{}", err(&again));
 }
+
+/// Nobody else could read a file of it, nor enter the folders in it.
+#[test]
+fn a_shared_session_of_a_strict_umask_is_read_by_others() {
+    let home = tempfile::tempdir().unwrap();
+    let (new, machine) = (home.path().join("new"), machine_toml());
+    let strict = |args: &[&str]| {
+        let words = ["-c", "umask 077; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hpl-tune")];
+        Command::new("sh").args(words).args(args).output().unwrap()
+    };
+    let mode = |name: &str| new.join(name).metadata().unwrap().permissions().mode() & 0o777;
+    let [folder, machine] = [new.as_path(), machine].map(|path| path.to_str().unwrap());
+    let begun = strict(&["--budget", "30s", "--n", "200", "--machine", machine, "--out", folder, "--shared-folder"]);
+    assert_eq!(begun.status.code(), Some(0), "{}", err(&begun));
+    let files = ["session.toml", "journal.jsonl", "trials.parquet", "report.html", "trials/0/result.json"];
+    assert_eq!(files.map(mode), [0o644; 5]);
+    assert_eq!(["", "trials", "trials/0"].map(mode), [0o755; 3]);
+    let again = strict(&["report", folder]);
+    assert_eq!(again.status.code(), Some(0), "{}", err(&again));
+    assert_eq!(mode("report.html"), 0o644);
+}

@@ -37,6 +37,9 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     // The folder may be of somebody else.
     folder.check_record()?;
     let session = Session::load(&folder.session_toml())?;
+    if session.is_shared() {
+        RunFolder::let_others_read();
+    }
     let contents = journal::read(&folder.journal())?;
     for line in &contents.bad_lines {
         say(&format!("warning: {line}"));

@@ -66,10 +66,16 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<u8> {
     let started = if asks { Instant::now() } else { started };
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     RunFolder::let_others_write_nothing();
+    if args.shared_folder {
+        RunFolder::let_others_read();
+    }
     let mut restored = Restored::Nothing;
     let (folder, _lock, mut session) = match &args.resume {
         Some(path) => {
             let (folder, lock, mut session) = stored(path)?;
+            if session.is_shared() {
+                RunFolder::let_others_read();
+            }
             // Where the settings are those of another node, nothing of the session is changed.
             restored = put_back(&folder, &args.power_root)?;
             go_on_here(&mut session, &folder)?;

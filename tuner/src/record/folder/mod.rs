@@ -117,6 +117,11 @@ impl RunFolder {
         owner::let_others_write_nothing();
     }
 
+    /// From now on all users may read what this process and its children make, whatever the umask says.
+    pub fn let_others_read() {
+        owner::let_others_read();
+    }
+
     /// Lets everybody read the folder.
     ///
     /// # Errors

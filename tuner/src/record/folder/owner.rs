@@ -57,6 +57,11 @@ pub(super) fn let_others_write_nothing() {
     umask(before | Mode::from_bits_truncate(OTHERS_WRITE));
 }
 
+/// What this process and its children make from now on all users may read, and others may not write, also where the umask is stricter.
+pub(super) fn let_others_read() {
+    umask(Mode::from_bits_truncate(OTHERS_WRITE));
+}
+
 /// Takes the right to write from others. A file system without modes is reported again at a resume.
 pub(super) fn keep_others_out(root: &Path) {
     let Ok(about) = fs::metadata(root) else { return };

@@ -194,6 +194,12 @@ impl Session {
         self.mpi_job.as_ref().is_some_and(|job| job.simulated.is_some())
     }
 
+    /// Whether all users may read its folder, by the command that started it.
+    pub fn is_shared(&self) -> bool {
+        let words = shlex::split(&self.command).unwrap_or_default();
+        words.iter().any(|word| word == "--shared-folder")
+    }
+
     /// What its rates are.
     pub fn how(&self) -> &'static str {
         if self.is_simulated() { "simulated" } else { "measured" }

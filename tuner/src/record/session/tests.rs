@@ -29,6 +29,13 @@ fn a_session_comes_back() {
     }
 }
 
+#[test]
+fn the_command_says_whether_the_folder_is_shared() {
+    let is_shared = |command: &str| Session { command: command.into(), ..session() }.is_shared();
+    assert!(is_shared("hpl-tune --budget 2m --shared-folder"));
+    assert!(!is_shared("hpl-tune --budget 2m --out 'a --shared-folder'"));
+}
+
 fn version(version: u32) -> String {
     format!("schema_version = {version}")
 }
