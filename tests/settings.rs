@@ -269,5 +269,5 @@ fn a_dry_run_and_a_space_name_what_is_missing() {
     let file = script.to_str().unwrap();
     let output = tune(["--budget", "2m", "--n", "1000", "--nodes", "4", "--vary", "power-cap", "--sbatch", file]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("use --local") && !script.exists(), "{}", err(&output));
+    assert!(err(&output).contains("as by --local") && !script.exists(), "{}", err(&output));
 }
