@@ -53,9 +53,14 @@ fn amd_energy(folder: &Path, found: &mut FoundSensors) {
     }
 }
 
+/// An accelerator, or the package of an APU: of that the driver says the power of the whole socket, as RAPL does.
 fn amdgpu(folder: &Path, found: &mut FoundSensors) {
-    let files = ["power1_average", "power1_input"].map(|name| folder.join(name));
-    let Some(path) = files.into_iter().find(|path| path.exists()) else { return };
+    let powers = ["power1_average", "power1_input"].map(|name| folder.join(name));
+    let Some(path) = powers.into_iter().find(|path| path.exists()) else { return };
+    // The driver has this voltage of APUs alone; not of the MI300A.
+    if files::text(&folder.join("in1_label")).as_deref() == Some("vddnb") {
+        return push(path, false, "apu".to_owned(), Covers::Package, found);
+    }
     let count = found.count(Covers::Accelerator);
     push(path, false, format!("amdgpu-{count}"), Covers::Accelerator, found);
 }

@@ -161,6 +161,26 @@ fn a_node_sensor_is_alone_and_accelerators_join_packages() {
     assert_eq!(sensors.read()[0], Some(SensorValue::Joules(48291.0)));
 }
 
+/// The driver of an APU says the power of the whole package, which was added to that of powercap.
+#[test]
+fn the_package_of_an_apu_counts_once() {
+    let root = tempfile::tempdir().unwrap();
+    tree(
+        root.path(),
+        &[
+            ("sys/class/hwmon/hwmon0/name", "amdgpu"),
+            ("sys/class/hwmon/hwmon0/power1_average", "88000000"),
+            ("sys/class/hwmon/hwmon0/in1_label", "vddnb\n"),
+            ("sys/class/hwmon/hwmon1/name", "amdgpu"),
+            ("sys/class/hwmon/hwmon1/power1_average", "300000000"),
+            ("sys/class/hwmon/hwmon1/in0_label", "vddgfx\n"),
+        ],
+    );
+    assert_eq!(words(&PowerSensors::find(root.path())), "hwmon apu amdgpu-0");
+    powercap(root.path());
+    assert_eq!(words(&PowerSensors::find(root.path())), "powercap package-0 package-1 dram-0, hwmon amdgpu-0");
+}
+
 #[test]
 fn sockets_of_grace_are_read_once() {
     let root = tempfile::tempdir().unwrap();
