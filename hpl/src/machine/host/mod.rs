@@ -35,8 +35,8 @@ pub struct HostFacts {
     pub cpu_flags: Vec<String>,
     /// Cores of `cores_allowed` per last-level cache, or per socket; `None` if the numbers differ.
     pub cores_sharing: Option<usize>,
-    /// Logical CPUs to run on, one per physical core, ordered by socket and cache. Limited by the affinity mask and the
-    /// cgroup's CPU quota; at least one.
+    /// Logical CPUs to run on, one per physical core, ordered by socket, NUMA domain and cache. Limited by the affinity mask and
+    /// the cgroup's CPU quota; at least one.
     pub cores_allowed: Vec<usize>,
     /// Physical cores of the logical CPUs that the affinity mask allows, whatever the quota; 0 where that is not known.
     #[serde(default)]
