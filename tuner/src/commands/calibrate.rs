@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::time::Instant;
 
+use hpl::measure::probe::ProbeError;
 use hpl::program::files::check_writable;
-use objectives::calibration::{CalibrationOptions, calibrate as measure};
+use objectives::calibration::{CalibrationError, CalibrationOptions, calibrate as measure};
 use space::domain::largest_n;
 
 use crate::cli::CalibrateArgs;
@@ -44,17 +45,18 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     };
     tell(&mut progress, "kernels that are installed", 0.0);
     let (kernels, why) = hpl::backend::host::kernels::resolve(&args.blas).map_err(bad_input)?;
+    let kernels_s = started.elapsed().as_secs_f64();
     let facts = hpl::machine::host::facts();
     let options = CalibrationOptions {
         kernels: kernels.clone(),
         cores: facts.cores_allowed.clone(),
-        budget_s: budget_s - started.elapsed().as_secs_f64(),
+        budget_s: budget_s - kernels_s,
         max_n: largest_n(facts.memory_available_bytes, 1, facts.cores_allowed.len(), 512, 1),
         origin: "hpl-tune calibrate".to_owned(),
     };
     let done = measure(&options, &mut |now, share| tell(&mut progress, now, share));
     progress.end();
-    let mut calibration = done.map_err(bad_input)?;
+    let mut calibration = done.map_err(|error| bad_input(of_whole_budget(error, kernels_s)))?;
     let host = &mut calibration.machine.host;
     // `kernels` is what a later run needs to load them; which version they were belongs to the origin.
     host.origin = format!("{}, kernels {} ({why})", host.origin, host.kernels);
@@ -69,6 +71,16 @@ pub fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
         writeln!(out, "{text}\nwritten to {}", args.out.display())?;
     }
     Ok(code(calibration.runs, calibration.runs_failed))
+}
+
+/// `error` in seconds of the budget that was asked for, of which the choice of the kernels took `kernels_s`.
+fn of_whole_budget(error: CalibrationError, kernels_s: f64) -> CalibrationError {
+    match error {
+        CalibrationError::Probe(ProbeError::TooShort { budget_s, enough_s }) => {
+            ProbeError::TooShort { budget_s: budget_s + kernels_s, enough_s: enough_s + kernels_s }.into()
+        }
+        other => other,
+    }
 }
 
 /// The exit code after so many runs, of which `failed` had a wrong result.
@@ -88,6 +100,14 @@ mod tests {
     fn wrong_results_alone_are_told_by_the_exit_code() {
         assert_eq!([(0, 0), (40, 0), (40, 39)].map(|(runs, failed)| code(runs, failed)), [exit::DONE; 3]);
         assert_eq!(code(40, 40), exit::RESIDUAL);
+    }
+
+    /// Of 2 s it was said that "1.2 s are too short", and what was to be enough left no time for the choice of the kernels.
+    #[test]
+    fn a_budget_that_is_too_short_is_told_as_it_was_asked_for() {
+        let short = ProbeError::TooShort { budget_s: 1.25, enough_s: 3.25 };
+        let told = of_whole_budget(short.into(), 0.75).to_string();
+        assert_eq!(told, "calibration: 2.0 s are too short to calibrate this machine; give it at least 4.0 s");
     }
 
     /// What was measured was lost, as it is printed once it is written.
