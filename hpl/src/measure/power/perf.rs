@@ -3,6 +3,7 @@
 //! `/sys/bus/event_source/devices/power` has the events with their units, and one processor of each package on which they are counted. The
 //! kernel follows counters that begin again, so that the value only rises.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -40,6 +41,7 @@ fn find_by(root: &Path, found: &mut FoundSensors, open: impl Fn(CountedEvent) ->
     let folder = root.join("sys/bus/event_source/devices/power");
     let Some(unit) = files::text(&folder.join("type")).and_then(|text| text.parse().ok()) else { return };
     let cpus = files::text(&folder.join("cpumask")).and_then(|text| cpu_list(&text)).unwrap_or_default();
+    let cpus = if powercap::has_counters_of_packages(root) { one_of_each_package(root, cpus) } else { cpus };
     for (event, name, covers) in EVENTS {
         let file = |end: &str| files::text(&folder.join("events").join(format!("{event}{end}")));
         let Some(words) = file("") else { continue };
@@ -79,6 +81,12 @@ fn find_by(root: &Path, found: &mut FoundSensors, open: impl Fn(CountedEvent) ->
 fn config(words: &str) -> Option<u64> {
     let number = words.strip_prefix("event=")?;
     number.strip_prefix("0x").map_or_else(|| number.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok())
+}
+
+/// The first of `cpus` in each package; all where the system does not say in which they are.
+fn one_of_each_package(root: &Path, cpus: Vec<usize>) -> Vec<usize> {
+    let mut seen = BTreeSet::new();
+    cpus.into_iter().filter(|&cpu| package_of(root, cpu).is_none_or(|package| seen.insert(package))).collect()
 }
 
 fn package_of(root: &Path, cpu: usize) -> Option<usize> {
@@ -159,6 +167,24 @@ mod tests {
         assert_eq!(joules(0), Some(1.0), "2^32 units of 2^-32 J");
         assert_eq!(joules(0), None, "it has no more values");
         assert!(found.unreadable.is_empty());
+    }
+
+    #[test]
+    fn dies_that_share_the_counter_of_their_package_count_once() {
+        let root = tempfile::tempdir().unwrap();
+        tree(root.path());
+        // Processor 9 is on another die of the first package.
+        fs::write(root.path().join("sys/bus/event_source/devices/power/cpumask"), "0,9,18\n").unwrap();
+        let topology = root.path().join("sys/devices/system/cpu/cpu9/topology");
+        fs::create_dir_all(&topology).unwrap();
+        fs::write(topology.join("physical_package_id"), "0\n").unwrap();
+        let packages = |vendor: &str| {
+            fs::write(root.path().join("proc/cpuinfo"), format!("vendor_id\t: {vendor}\n")).unwrap();
+            let mut found = FoundSensors::default();
+            find_by(root.path(), &mut found, |_| counter(root.path(), "counter", &[0]));
+            found.count(Covers::Package)
+        };
+        assert_eq!((packages("HygonGenuine"), packages("GenuineIntel")), (2, 3));
     }
 
     #[test]

@@ -136,6 +136,25 @@ fn a_reader_without_rights_is_told_so() {
     assert_eq!(said.to_string(), "powercap package-0: this user may not read it");
 }
 
+/// By Linux 6.9 to 6.11 each die of an EPYC has the counter of its package, which was added up up to twelve times.
+#[test]
+fn dies_that_share_the_counter_of_their_package_count_once() {
+    let root = tempfile::tempdir().unwrap();
+    for (zone, name) in ["package-0-die-0", "package-0-die-1", "package-1-die-0"].into_iter().enumerate() {
+        let file = |file: &str| format!("sys/class/powercap/intel-rapl:{zone}/{file}");
+        let files = [(file("name"), name), (file("energy_uj"), "1000000")];
+        tree(root.path(), &files.each_ref().map(|(path, text)| (path.as_str(), *text)));
+    }
+    let of_vendor = |vendor: &str| {
+        let cpuinfo = format!("processor\t: 0\nvendor_id\t: {vendor}\n");
+        tree(root.path(), &[("proc/cpuinfo", cpuinfo.as_str())]);
+        words(&PowerSensors::find(root.path()))
+    };
+    assert_eq!(of_vendor("AuthenticAMD"), "powercap package-0 package-1");
+    // Dies of Intel have a counter each.
+    assert_eq!(of_vendor("GenuineIntel"), "powercap package-0-die-0 package-0-die-1 package-1-die-0");
+}
+
 #[test]
 fn a_node_sensor_is_alone_and_accelerators_join_packages() {
     let root = tempfile::tempdir().unwrap();
