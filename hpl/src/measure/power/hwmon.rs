@@ -1,6 +1,9 @@
 //! Sensors of hwmon: power meters of ACPI (of the node, or of the sockets of NVIDIA Grace), AMD's energy counters and accelerators.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use nix::libc::EPERM;
 
 use super::files;
 use super::found::{FoundSensors, Unreadable};
@@ -61,12 +64,24 @@ fn amdgpu(folder: &Path, found: &mut FoundSensors) {
     if files::text(&folder.join("in1_label")).as_deref() == Some("vddnb") {
         return push(path, false, "apu".to_owned(), Covers::Package, found);
     }
-    let count = found.count(Covers::Accelerator);
-    push(path, false, format!("amdgpu-{count}"), Covers::Accelerator, found);
+    accelerator(files::number(&path), path, found);
+}
+
+/// The accelerator whose power is in the file at `path`, which has given `value`.
+fn accelerator(value: io::Result<f64>, path: PathBuf, found: &mut FoundSensors) {
+    // While nothing runs on it, it may sleep: the driver then refuses its power, and gives it once it is awake.
+    let value = value.or_else(|error| if error.raw_os_error() == Some(EPERM) { Ok(0.0) } else { Err(error) });
+    let name = format!("amdgpu-{}", found.count(Covers::Accelerator));
+    take(value, path, false, name, Covers::Accelerator, found);
 }
 
 fn push(path: PathBuf, energy: bool, name: String, covers: Covers, found: &mut FoundSensors) {
-    match files::number(&path) {
+    take(files::number(&path), path, energy, name, covers, found);
+}
+
+/// Takes the sensor whose file has given `value`.
+fn take(value: io::Result<f64>, path: PathBuf, energy: bool, name: String, covers: Covers, found: &mut FoundSensors) {
+    match value {
         Ok(_) => {
             let access = if energy { Access::Energy(path, MICRO) } else { Access::Power(path, MICRO) };
             found.push(SensorFacts::new("hwmon", name, covers), access);
@@ -75,5 +90,30 @@ fn push(path: PathBuf, energy: bool, name: String, covers: Covers, found: &mut F
             let named = format!("{name} ({})", path.display());
             found.unreadable.push(Unreadable::of(("hwmon", &named), covers, &error, WAY_OUT));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use nix::libc::EACCES;
+
+    use super::super::sensor::SensorValue;
+    use super::*;
+
+    /// Since Linux 6.13; it was left out of the power of all runs on it.
+    #[test]
+    fn an_accelerator_that_sleeps_is_read_once_it_is_awake() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("power1_average");
+        let (mut asleep, mut closed) = (FoundSensors::default(), FoundSensors::default());
+        accelerator(Err(io::Error::from_raw_os_error(EPERM)), path.clone(), &mut asleep);
+        accelerator(Err(io::Error::from_raw_os_error(EACCES)), path.clone(), &mut closed);
+        assert_eq!((asleep.sensors.len(), closed.sensors.len(), closed.unreadable.len()), (1, 0, 1));
+        let (facts, access) = &asleep.sensors[0];
+        assert_eq!((facts.name.as_str(), access.read()), ("amdgpu-0", None));
+        fs::write(&path, "250000000\n").unwrap();
+        assert_eq!(access.read(), Some(SensorValue::Watts(250.0)));
     }
 }
