@@ -27,9 +27,11 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
     if processors || !DEVICES.iter().any(|device| root.join(device).exists()) {
         return;
     }
-    for (name, arguments) in PROGRAMS {
-        // A name alone is searched on the path of programs.
-        let program = if root == Path::new("/") { name.into() } else { root.join("usr/bin").join(name) };
+    // A name alone is searched on the path of programs, which need not have those of administrators.
+    let on_path = |name: &str| if root == Path::new("/") { name.into() } else { root.join("usr/bin").join(name) };
+    let places = |name: &str| [on_path(name), root.join("usr/sbin").join(name)];
+    let programs = PROGRAMS.into_iter().flat_map(|(name, words)| places(name).map(|program| (name, program, words)));
+    for (name, program, arguments) in programs {
         let dcmi = Dcmi::new(&program, arguments, FIRST_PATIENCE);
         match dcmi.first() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}

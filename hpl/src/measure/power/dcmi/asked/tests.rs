@@ -105,6 +105,16 @@ fn it_is_not_asked_where_something_else_is_read() {
     assert!(sensors.unreadable().is_empty() && !root.path().join("asked").exists());
 }
 
+/// As FreeIPMI's on Debian: it was to be installed.
+#[test]
+fn a_program_that_is_not_on_the_path_of_users_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    node(root.path(), "ipmi-dcmi", &prints("Current Power                        : 164 Watts"));
+    fs::rename(root.path().join("usr/bin"), root.path().join("usr/sbin")).unwrap();
+    let sensors = PowerSensors::find(root.path());
+    assert!(sensors.unreadable().is_empty() && sensors.set().all()[0].source == "dcmi", "{sensors:?}");
+}
+
 /// A program that hangs is ended with what it has started; looking takes no time meanwhile, and the next question comes later.
 #[test]
 fn a_program_that_hangs_holds_up_nothing() {
