@@ -16,8 +16,8 @@ use super::error::KernelError;
 use super::isa::Isa;
 use crate::mat::{Mat, MatMut};
 
-/// Prefixes that builds put before every name; PyPI's OpenBLAS is the second.
-const PREFIXES: [&str; 2] = ["", "scipy_"];
+/// What builds put before and after every name: PyPI's OpenBLAS `scipy_`, builds whose integers have 64 bits `64_`, as a rule.
+const AFFIXES: [(&str, &str); 4] = [("", ""), ("scipy_", ""), ("", "64_"), ("scipy_", "64_")];
 
 /// Functions `void f(int)` that set the number of threads, by library. That of OpenMP is found where the library needs OpenMP, and acts on
 /// the calling thread: OpenBLAS built with OpenMP obeys it alone from version 0.3.22 on.
@@ -99,14 +99,14 @@ impl Blas {
             .map_err(|error| KernelError::NoLibrary { path: path.to_owned(), why: loader_message(&error) })?;
         // Never closed.
         let library: &'static Library = Box::leak(Box::new(library));
-        let prefix = PREFIXES
+        let affixes = AFFIXES
             .into_iter()
-            .find(|prefix| address(library, prefix, "dgemm_").is_some())
+            .find(|affixes| address(library, *affixes, "dgemm_").is_some())
             .ok_or_else(|| KernelError::Lacks { path: path.to_owned(), routine: "dgemm_" })?;
         let lacks = |routine| KernelError::Lacks { path: path.to_owned(), routine };
-        let dgemm = address(library, prefix, "dgemm_").ok_or_else(|| lacks("dgemm_"))?;
-        let dtrsm = address(library, prefix, "dtrsm_").ok_or_else(|| lacks("dtrsm_"))?;
-        let version = version(library, prefix).unwrap_or_else(|| "version unknown".to_owned());
+        let dgemm = address(library, affixes, "dgemm_").ok_or_else(|| lacks("dgemm_"))?;
+        let dtrsm = address(library, affixes, "dtrsm_").ok_or_else(|| lacks("dtrsm_"))?;
+        let version = version(library, affixes).unwrap_or_else(|| "version unknown".to_owned());
         let blas = Self {
             name: format!("{} ({version})", path.display()),
             isa: Isa::detect(),
@@ -114,7 +114,7 @@ impl Blas {
             dgemm: unsafe { std::mem::transmute::<*mut (), Dgemm>(dgemm) },
             // SAFETY: as above.
             dtrsm: unsafe { std::mem::transmute::<*mut (), Dtrsm>(dtrsm) },
-            set_threads: set_threads(library, prefix),
+            set_threads: set_threads(library, affixes),
         };
         blas.set_sequential();
         Ok(blas)
@@ -127,23 +127,23 @@ pub(crate) fn loader_message(error: &libloading::Error) -> String {
 }
 
 /// Address of a symbol, never null.
-fn address(library: &'static Library, prefix: &str, name: &str) -> Option<*mut ()> {
+fn address(library: &'static Library, (before, after): (&str, &str), name: &str) -> Option<*mut ()> {
     // SAFETY: only the address is taken; the caller casts it to its type.
-    let symbol = unsafe { library.get::<*mut ()>(format!("{prefix}{name}\0").as_bytes()) }.ok()?;
+    let symbol = unsafe { library.get::<*mut ()>(format!("{before}{name}{after}\0").as_bytes()) }.ok()?;
     Some(symbol.into_raw().cast()).filter(|address: &*mut ()| !address.is_null())
 }
 
 /// Those of [`SET_THREADS`] that the library has.
-fn set_threads(library: &'static Library, prefix: &str) -> Vec<SetThreads> {
-    let find = |name: &&str| address(library, prefix, name).or_else(|| address(library, "", name));
+fn set_threads(library: &'static Library, affixes: (&str, &str)) -> Vec<SetThreads> {
+    let find = |name: &&str| address(library, affixes, name).or_else(|| address(library, ("", ""), name));
     // SAFETY: all of these take one int and return nothing; BLIS takes a 64-bit one, which on every 64-bit calling convention is passed
     // in the same register, zero-extended by the caller here.
     let typed = |set: *mut ()| unsafe { std::mem::transmute::<*mut (), SetThreads>(set) };
     SET_THREADS.iter().filter_map(find).map(typed).collect()
 }
 
-fn version(library: &'static Library, prefix: &str) -> Option<String> {
-    let find = |name: &&str| address(library, prefix, name).or_else(|| address(library, "", name));
+fn version(library: &'static Library, affixes: (&str, &str)) -> Option<String> {
+    let find = |name: &&str| address(library, affixes, name).or_else(|| address(library, ("", ""), name));
     let get = VERSION.iter().find_map(find)?;
     // SAFETY: both take nothing and return a static C string.
     let get = unsafe { std::mem::transmute::<*mut (), unsafe extern "C" fn() -> *const c_char>(get) };

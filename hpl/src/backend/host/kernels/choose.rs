@@ -149,6 +149,31 @@ mod tests {
         assert!(matches!(error("libc.so.6"), KernelError::Lacks { routine: "dgemm_", .. }));
     }
 
+    /// As in Fedora and in NumPy's packages: it was no complete BLAS.
+    #[test]
+    fn a_library_whose_names_end_with_64_computes() {
+        const TEXT: &str = r#"
+            void scipy_dgemm_64_(const char *ta, const char *tb, const long *m, const long *n, const long *k, const double *alpha,
+                const double *a, const long *lda, const double *b, const long *ldb, const double *beta, double *c, const long *ldc) {
+                for (long j = 0; j < *n; j++) for (long p = 0; p < *k; p++) for (long i = 0; i < *m; i++)
+                    c[i + j * *ldc] += *alpha * a[i + p * *lda] * (*tb == 'N' ? b[p + j * *ldb] : b[j + p * *ldb]);
+            }
+            void scipy_dtrsm_64_(const char *side, const char *part, const char *form, const char *unit, const long *m, const long *n,
+                const double *alpha, const double *t, const long *ldt, double *b, const long *ldb) {
+                for (long j = 0; j < *n; j++) for (long p = 0; p < j; p++) for (long i = 0; i < *m; i++)
+                    b[i + j * *ldb] -= b[i + p * *ldb] * t[p + j * *ldt];
+            }
+            const char *scipy_openblas_get_config64_(void) { return "OpenBLAS 0.3.30 USE64BITINT"; }
+        "#;
+        let folder = tempfile::tempdir().unwrap();
+        let (text, library) = (folder.path().join("blas.c"), folder.path().join("libscipy_openblas64_.so"));
+        std::fs::write(&text, TEXT).unwrap();
+        let built = std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&text).status();
+        assert!(built.unwrap().success());
+        let kernels = load(&KernelChoice::Blas(library)).unwrap();
+        assert!(kernels.name().contains("USE64BITINT"), "{}", kernels.name());
+    }
+
     #[test]
     #[ignore = "needs a BLAS library: tests/run --install"]
     fn needs_openblas_installed_libraries_load_and_compute() {
