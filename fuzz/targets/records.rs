@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use objectives::real::GuardRecord;
+use serde_json::{Map, Value};
 use space::result::PhaseTime;
 use space::windows::PairResult;
 use space::{RunResult, WindowsResult};
@@ -45,9 +46,19 @@ static SESSION: LazyLock<Session> = LazyLock::new(|| {
     Session::parse(text, Path::new("session.toml")).unwrap()
 });
 
-/// The report of a session whose journal this is.
+/// Rows of whole runs, windows, a pair, a failure and a final run, as runs of the program wrote them.
+static ROWS: LazyLock<Vec<Map<String, Value>>> =
+    LazyLock::new(|| include_str!("../rows.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect());
+
+/// More lines say nothing new of a report.
+const MOST_ROWS: usize = 200;
+
+/// The report of a session: each line is the number of one of [`ROWS`] and what is changed of it, as `3{"nb":64}`. What is no row at all is
+/// for `journal`.
 pub(super) fn report(data: &[u8]) {
-    let Ok(contents) = journal::contents(data, Path::new("journal.jsonl")) else { return };
+    let Some(text) = utf8(data) else { return };
+    let lines: String = text.lines().take(MOST_ROWS).enumerate().filter_map(changed_row).collect();
+    let Ok(contents) = journal::contents(lines.as_bytes(), Path::new("journal.jsonl")) else { return };
     if contents.rows.is_empty() {
         return;
     }
@@ -55,6 +66,17 @@ pub(super) fn report(data: &[u8]) {
     summary.json().expect("a summary is JSON");
     assert!(!table::summary(&summary, Some(80)).is_empty());
     assert!(html::ReportPage::new(&summary, &contents.rows).html().ends_with("</html>"));
+}
+
+/// The line of the journal that line `number` of an input stands for; its trial is that number where no other is given.
+fn changed_row((number, line): (usize, &str)) -> Option<String> {
+    let first = line.chars().next()?.to_digit(10)? as usize;
+    let mut row = ROWS[first % ROWS.len()].clone();
+    row.insert("trial".to_owned(), number.into());
+    if let Ok(changes) = serde_json::from_str::<Map<String, Value>>(&line[1..]) {
+        row.extend(changes);
+    }
+    Some(Value::Object(row).to_string() + "\n")
 }
 
 /// The JSON files of a trial, by the first byte: `trial.json`, `now.json`, `guard.json`, `result.json` of a run, windows or a pair by windows.
