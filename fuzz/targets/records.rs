@@ -46,7 +46,7 @@ static SESSION: LazyLock<Session> = LazyLock::new(|| {
     Session::parse(text, Path::new("session.toml")).unwrap()
 });
 
-/// Rows of whole runs, windows, a pair, a failure and a final run, as runs of the program wrote them.
+/// Rows of whole runs, windows, a repeat, a failure and a final run, as sessions of the program wrote them.
 static ROWS: LazyLock<Vec<Map<String, Value>>> =
     LazyLock::new(|| include_str!("../rows.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect());
 
