@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use space::result::PhaseTime;
 use tuner::record::decode::{Decoder, MEMORY_BYTES};
@@ -211,14 +211,17 @@ fn a_variable_that_holds_a_blas_back_is_named() {
     assert!(session.notes.iter().any(|note| note.contains("OPENBLAS_CORETYPE")), "{:?}", session.notes);
 }
 
+/// hpl-tune with these words, under an umask.
+fn with_umask(umask: &str, args: &[&str]) -> Output {
+    let words = ["-c", &format!("umask {umask}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_hpl-tune")];
+    Command::new("sh").args(words).args(args).output().unwrap()
+}
+
 #[test]
 fn a_shared_session_of_a_lax_umask_is_resumed() {
     let home = tempfile::tempdir().unwrap();
     let (new, machine) = (home.path().join("new"), machine_toml());
-    let lax = |args: &[&str]| {
-        let words = ["-c", "umask 002; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hpl-tune")];
-        Command::new("sh").args(words).args(args).output().unwrap()
-    };
+    let lax = |args: &[&str]| with_umask("002", args);
     let [folder, machine] = [new.as_path(), machine].map(|path| path.to_str().unwrap());
     let begun = lax(&["--budget", "30s", "--n", "200", "--machine", machine, "--out", folder, "--shared-folder"]);
     assert_eq!(begun.status.code(), Some(0), "{}", err(&begun));
@@ -235,10 +238,7 @@ fn a_shared_session_of_a_lax_umask_is_resumed() {
 fn a_shared_session_of_a_strict_umask_is_read_by_others() {
     let home = tempfile::tempdir().unwrap();
     let (new, machine) = (home.path().join("new"), machine_toml());
-    let strict = |args: &[&str]| {
-        let words = ["-c", "umask 077; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hpl-tune")];
-        Command::new("sh").args(words).args(args).output().unwrap()
-    };
+    let strict = |args: &[&str]| with_umask("077", args);
     let mode = |name: &str| new.join(name).metadata().unwrap().permissions().mode() & 0o777;
     let [folder, machine] = [new.as_path(), machine].map(|path| path.to_str().unwrap());
     let begun = strict(&["--budget", "30s", "--n", "200", "--machine", machine, "--out", folder, "--shared-folder"]);

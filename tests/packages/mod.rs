@@ -165,16 +165,24 @@ fn needs_packages_missing_programs_are_named() {
     assert!(!output.status.success() && err(&output).contains("cargo build --release"), "{}", err(&output));
 }
 
-/// The sources of the registry kept their path of this machine in the programs where cargo had fetched nothing before the build.
-#[test]
-#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
-fn needs_packages_the_first_build_of_a_machine_names_no_path_of_it() {
-    const ASK: &str = "
+/// What Python prints of `script`, which has packaging/programs.py as `programs` and this folder as `home`.
+fn of_programs(home: &Path, script: &str) -> String {
+    const BEFORE: &str = "
 import os, pathlib, sys, types
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import programs
 home = pathlib.Path(sys.argv[2])
+";
+    let mut python = Command::new(which("python3"));
+    said(python.args(["-c", &format!("{BEFORE}{script}")]).arg(root().join("packaging")).arg(home))
+}
+
+/// The sources of the registry kept their path of this machine in the programs where cargo had fetched nothing before the build.
+#[test]
+#[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
+fn needs_packages_the_first_build_of_a_machine_names_no_path_of_it() {
+    const ASK: &str = "
 (home / 'sources/target/packaging').mkdir(parents=True)
 os.environ['CARGO_HOME'] = str(home)
 
@@ -191,9 +199,7 @@ text = lambda name: b'one==1'
 programs.built(types.SimpleNamespace(root=home / 'sources', processor='x86_64', commit='0', text=text))
 ";
     let home = tempfile::tempdir().unwrap();
-    let mut python = Command::new(which("python3"));
-    python.args(["-c", ASK]).arg(root().join("packaging")).arg(home.path());
-    let flags = said(&mut python);
+    let flags = of_programs(home.path(), ASK);
     let registry = home.path().join("registry/src/index");
     assert!(flags.contains(&format!("--remap-path-prefix={}=/cargo", registry.display())), "{flags}");
 }
@@ -203,11 +209,6 @@ programs.built(types.SimpleNamespace(root=home / 'sources', processor='x86_64', 
 #[ignore = "needs python3 with venv, dpkg-deb and rpm: tests/run --install"]
 fn needs_packages_tools_of_other_requirements_are_made_anew() {
     const ASK: &str = "
-import os, pathlib, sys, types
-sys.dont_write_bytecode = True
-sys.path.insert(0, sys.argv[1])
-import programs
-home = pathlib.Path(sys.argv[2])
 os.environ['CARGO_HOME'] = str(home)
 made = []
 
@@ -228,9 +229,7 @@ programs.built(types.SimpleNamespace(root=home, processor='x86_64', commit='0', 
 print(len(made))
 ";
     let home = tempfile::tempdir().unwrap();
-    let mut python = Command::new(which("python3"));
-    python.args(["-c", ASK]).arg(root().join("packaging")).arg(home.path());
-    assert_eq!(said(&mut python), "1\n1\n2\n3\n");
+    assert_eq!(of_programs(home.path(), ASK), "1\n1\n2\n3\n");
 }
 
 /// A readelf in the search path whose words are translated unless it is asked for English ones, and which finds nothing in `static`.
