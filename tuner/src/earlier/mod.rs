@@ -31,6 +31,8 @@ pub struct Earlier {
     pub host: Option<String>,
     /// Cores that it used; null where the source does not say.
     pub cores: Option<usize>,
+    /// Name of the engine that ran, as [`Row::engine`](crate::record::Row::engine); null where the source does not say.
+    pub engine: Option<String>,
     /// How much of the run was measured.
     pub extent: Extent,
     /// What was run.
@@ -83,6 +85,7 @@ pub(crate) mod tests {
             source: "before".into(),
             host: Some(host.into()),
             cores: Some(2),
+            engine: Some("hpl".into()),
             extent: Extent::Whole,
             candidate: row(number).candidate(),
             rate_gflops,
@@ -98,6 +101,9 @@ pub(crate) mod tests {
         save(&folder, &runs).unwrap();
         assert_eq!(load(&folder).unwrap(), runs);
         let text = std::fs::read_to_string(folder.earlier()).unwrap();
+        // A file of before has no engines.
+        std::fs::write(folder.earlier(), text.replace("\"engine\":\"hpl\",", "")).unwrap();
+        assert_eq!(load(&folder).unwrap(), runs.map(|run| Earlier { engine: None, ..run }));
         std::fs::write(folder.earlier(), text.replace("11.5", "eleven")).unwrap();
         assert!(load(&folder).unwrap_err().to_string().contains("line 2"));
         std::fs::write(folder.earlier(), text.replace("\"schema_version\":1", "\"schema_version\":9")).unwrap();

@@ -4,7 +4,7 @@
 //! or an NB that is not searched here: it stands for the nearest point, or for none where a categorical parameter has no
 //! like here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use objectives::real::Extent;
 use space::dims::Point;
@@ -27,6 +27,10 @@ pub struct Placed {
     pub groups: Vec<ComparableRuns>,
     /// Runs for which no point was sought, as it had been for as many different ones as are allowed.
     pub left_out: usize,
+    /// Runs of other engines, which say nothing of this one.
+    pub of_others: usize,
+    /// The names of these engines.
+    pub others: BTreeSet<String>,
 }
 
 impl Placed {
@@ -43,21 +47,32 @@ impl Placed {
                 format!("; {left_out} are left out, as the nearest point is sought for {SCANS} different runs at most")
             }
         };
+        let others: Vec<&str> = self.others.iter().map(String::as_str).collect();
+        let of_others = match self.of_others {
+            0 => String::new(),
+            of_others => format!("; {of_others} are left out, as another engine made them: {}", others.join(", ")),
+        };
         format!(
             "{} of {of} earlier runs are used: {here} of this machine by their rate differences, {elsewhere} of other machines by \
-            their ranking{left_out}",
+            their ranking{left_out}{of_others}",
             here + elsewhere
         )
     }
 }
 
-/// The earlier runs as points of `space`, those that were measured alike together. A group counts as of this machine
-/// where its host and its cores are.
-pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Placed {
+/// The earlier runs of `engine`, and those of which it is not known, as points of `space`, those that were measured alike together. A
+/// group counts as of this machine where its host and its cores are.
+pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str, engine: &str) -> Placed {
     let cores = used_cores(space);
     let mut places = Places::new(space, SCANS);
     let mut groups: BTreeMap<Alike<'_>, Vec<(Point, f64)>> = BTreeMap::new();
+    let (mut of_others, mut others) = (0, BTreeSet::new());
     for run in earlier {
+        if let Some(other) = run.engine.as_ref().filter(|name| *name != engine) {
+            of_others += 1;
+            others.insert(other.clone());
+            continue;
+        }
         let Earlier { source, host, candidate: Candidate { hpl, engine }, extent, .. } = run;
         let settings = not_searched(space, &engine.settings);
         let alike = (source.as_str(), host.as_deref(), run.cores, hpl.n, *extent == Extent::Windows, settings);
@@ -69,7 +84,7 @@ pub fn groups(space: &dyn Candidates, earlier: &[Earlier], host: &str) -> Placed
         of_this_machine: from == Some(host) && used == Some(cores),
         runs,
     };
-    Placed { groups: groups.into_iter().map(group).collect(), left_out: places.left_out }
+    Placed { groups: groups.into_iter().map(group).collect(), left_out: places.left_out, of_others, others }
 }
 
 /// The points that runs stand for, each nearest point sought once.
@@ -201,9 +216,21 @@ mod tests {
         let domain = domain();
         let windows = Earlier { extent: Extent::Windows, ..run(2, "here", 12.0) };
         let earlier = [run(0, "here", 10.0), run(1, "here", 11.0), windows, run(0, "there", 99.0)];
-        let groups = groups(&domain, &earlier, "here").groups;
+        let groups = groups(&domain, &earlier, "here", "hpl").groups;
         let counts: Vec<(bool, usize)> = groups.iter().map(|group| (group.of_this_machine, group.runs.len())).collect();
         assert_eq!(counts, [(true, 2), (true, 1), (false, 1)]);
+    }
+
+    #[test]
+    fn runs_of_another_engine_are_left_out_and_those_of_an_unknown_one_are_not() {
+        let domain = domain();
+        let of = |engine: Option<&str>| Earlier { engine: engine.map(str::to_owned), ..run(0, "here", 10.0) };
+        let earlier = [of(Some("hpl")), of(Some("netlib")), of(None), of(Some("cuda")), of(Some("netlib"))];
+        let placed = |engine: &str| groups(&domain, &earlier, "here", engine);
+        let runs = |engine: &str| placed(engine).groups.iter().map(|group| group.runs.len()).sum::<usize>();
+        assert_eq!(["hpl", "netlib", "cuda", "hip"].map(runs), [2, 3, 2, 1]);
+        let said = placed("hpl").sentence(5);
+        assert!(said.ends_with("ranking; 3 are left out, as another engine made them: cuda, netlib"), "{said}");
     }
 
     #[test]
@@ -228,7 +255,7 @@ mod tests {
         }
         let earlier = [at(64, None), at(64, Some(1500)), at(128, None), at(128, Some(1500)), at(128, Some(2000))];
         let counts = |space: &dyn Candidates| -> Vec<usize> {
-            groups(space, &earlier, "here").groups.iter().map(|group| group.runs.len()).collect()
+            groups(space, &earlier, "here", "hpl").groups.iter().map(|group| group.runs.len()).collect()
         };
         // Half the rate at half the clock says nothing of NB.
         assert_eq!((counts(&domain()), counts(&searched)), (vec![2, 2, 1], vec![5]));
@@ -272,7 +299,7 @@ mod tests {
         assert_eq!((&found[4], &found[5]), (&None, &None));
         // What needs no look at all points is placed all the same.
         assert!(places.of(&default_candidate(domain.spec()), Some(4)).is_some());
-        let placed = Placed { groups: Vec::new(), left_out: 2 };
+        let placed = Placed { groups: Vec::new(), left_out: 2, of_others: 0, others: BTreeSet::new() };
         let said = "0 of 7 earlier runs are used: 0 of this machine by their rate differences, 0 of other machines by their \
             ranking; 2 are left out, as the nearest point is sought for 200 different runs at most";
         assert_eq!(placed.sentence(7), said);

@@ -105,6 +105,7 @@ pub(crate) fn of_row(row: &Row, source: &Path) -> Option<Earlier> {
         source: source.display().to_string(),
         host: Some(row.nodes.as_ref().unwrap_or(&row.host).clone()),
         cores: Some(row.p * row.q * row.threads),
+        engine: Some(row.engine.clone()),
         extent: row.extent,
         candidate: row.candidate(),
         rate_gflops: row.comparable_rate_gflops().filter(|rate| rate.is_finite() && *rate > 0.0)?,
@@ -126,6 +127,7 @@ fn of_output(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Earlier>, St
         source: path.display().to_string(),
         host: None,
         cores: None,
+        engine: None,
         extent: Extent::Whole,
         candidate: Candidate { hpl: record.params, engine: EngineParams::default() },
         rate_gflops: record.rate_gflops,
@@ -171,6 +173,7 @@ WR11C2R4        8000   256     1     2               3.";
         assert_eq!(rates, [20.0, 30.0, 20.0, 30.0, 20.0, 30.0, 97.5]);
         assert_eq!((found.runs[1].extent, found.runs[1].cores), (Extent::Windows, Some(2)));
         assert_eq!((found.runs[6].candidate.hpl.nb, found.runs[6].host.as_deref()), (128, None));
+        assert_eq!((found.runs[0].engine.as_ref(), found.runs[6].engine.as_ref()), (Some(&row(0).engine), None));
         let all = found.warnings.join("\n");
         for word in [
             "torn: journal.jsonl line 1",

@@ -30,7 +30,8 @@ pub(super) fn earlier_runs(
     }
     let session = store.session();
     let here = session.node_names();
-    let placed = earlier::place::groups(domain, &earlier, here.as_ref().unwrap_or(&session.host));
+    let host = here.as_ref().unwrap_or(&session.host);
+    let placed = earlier::place::groups(domain, &earlier, host, &session.engine);
     progress.line(&placed.sentence(earlier.len()));
     Ok(placed.groups)
 }
