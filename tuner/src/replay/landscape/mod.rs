@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use space::dims::{Dim, DimKind, Level, MAX_LEVELS, Point, Space};
 use space::listed::Listed;
+use space::stats::mean;
 
 pub use self::description::{
     Cost, Description, Dimension, FailedRows, Goal, LANDSCAPE_SCHEMA, LevelScale, MeasuredColumn, ModelColumn, Noise,
@@ -23,7 +24,7 @@ pub struct LandscapePoint {
     pub runs: Vec<f64>,
     /// Relative standard deviation to add to a recorded value, 0 where the recorded runs show their own.
     pub cv: f64,
-    /// Seconds that an evaluation costs.
+    /// Seconds that an evaluation costs: the mean of the runs that passed, or of the failed ones where none did.
     pub cost_s: f64,
     /// The model's value, where there is a model.
     pub model: Option<f64>,
@@ -151,15 +152,20 @@ impl Landscape {
         }
         let mut index: HashMap<Point, usize> = HashMap::new();
         let (mut points, mut sites) = (Vec::new(), Vec::<LandscapePoint>::new());
+        let mut costs = Vec::<RunCosts>::new();
         let columns = ValueColumns::new(description, runs)?;
         for &row in &rows {
             let point = DimColumns::point(&axes, runs, row)?.expect("the levels come from these rows");
             let at = *index.entry(point.clone()).or_insert_with(|| {
                 points.push(point);
                 sites.push(LandscapePoint { runs: Vec::new(), cv: 0.0, cost_s: 1.0, model: None });
+                costs.push(RunCosts::default());
                 points.len() - 1
             });
-            columns.record(runs, row, &mut sites[at])?;
+            columns.record(runs, row, (&mut sites[at], &mut costs[at]))?;
+        }
+        for (site, costs) in sites.iter_mut().zip(&costs) {
+            site.cost_s = costs.mean_s().unwrap_or(site.cost_s);
         }
         if let Some(section) = &description.model {
             let column = model.column(&section.column)?;
@@ -261,17 +267,38 @@ impl<'a> ValueColumns<'a> {
         })
     }
 
-    fn record(&self, table: &Table, row: usize, site: &mut LandscapePoint) -> Result<(), TableError> {
-        if let Some(cost) = self.cost {
-            site.cost_s = table.positive(row, cost)?;
-        }
+    fn record(
+        &self,
+        table: &Table,
+        row: usize,
+        (site, costs): (&mut LandscapePoint, &mut RunCosts),
+    ) -> Result<(), TableError> {
         let passed =
             self.outcome.is_none_or(|(column, passed)| passed.iter().any(|text| text == table.text(row, column)));
+        if let Some(cost) = self.cost {
+            let of_kind = if passed { &mut costs.passed_s } else { &mut costs.failed_s };
+            of_kind.push(table.positive(row, cost)?);
+        }
         if passed {
             site.runs.push(table.positive(row, self.value)?);
             site.cv = self.cv.map(|column| table.number(row, column)).transpose()?.unwrap_or(self.fixed_cv);
         }
         Ok(())
+    }
+}
+
+/// Seconds of each run of a point.
+#[derive(Default)]
+struct RunCosts {
+    passed_s: Vec<f64>,
+    failed_s: Vec<f64>,
+}
+
+impl RunCosts {
+    /// Mean of the runs that an evaluation of the point may be; `None` where no cost is recorded.
+    fn mean_s(&self) -> Option<f64> {
+        let runs = if self.passed_s.is_empty() { &self.failed_s } else { &self.passed_s };
+        (!runs.is_empty()).then(|| mean(runs))
     }
 }
 

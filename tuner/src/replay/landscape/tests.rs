@@ -79,6 +79,17 @@ fn a_table_becomes_a_space_with_runs_and_a_model() {
 }
 
 #[test]
+fn an_evaluation_costs_the_mean_of_the_runs_that_it_may_be() {
+    let more = "64,1,2,ring,run,42,9,ok\n64,1,2,ring,run,,30,crashed\n64,2,1,long,run,,9,crashed\n";
+    let table = CSV.replace("64,1,2,ring,run,42,5,ok\n", more);
+    let cost_s = |table: &str, point: [u16; 3]| {
+        let landscape = read(TOML, table).unwrap();
+        landscape.sites[landscape.space.position(&Point(point.into())).unwrap()].cost_s
+    };
+    assert_eq!([[0, 0, 0], [0, 1, 1], [1, 0, 0]].map(|point| cost_s(&table, point)), [7.0, 8.0, 4.0]);
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     for (from, to, wanted) in [
         ("column = \"cost_s\"", "column = \"seconds\"", "no column 'seconds'"),
