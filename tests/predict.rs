@@ -145,7 +145,14 @@ fn measured_runs_take_the_flags_that_they_leave_open() {
     assert!(crusher(&["--depth", "0"]) < crusher(&["--depth", "1"]));
     let output = tune(["predict", "--machine", "crusher", "--measured", "--bcast", "long"]);
     assert!(err(&output).contains("does not depend on BCAST"), "{}", err(&output));
-    refused(&["predict", "--machine", "p100-cluster", "--leave-one-out", "--depth", "0"], &["--depth"]);
+    let output = tune(["predict", "--machine", "crusher", "--measured", "--split", "0.5", "--nb", "256"]);
+    let idle = ["without --split these predictions are the same", "without --nb these predictions are the same"];
+    assert!(idle.iter().all(|words| err(&output).contains(words)), "{}", err(&output));
+    let leave_one_out = ["predict", "--machine", "p100-cluster", "--leave-one-out"];
+    let flags: [&[&str]; 4] = [&["--depth", "0"], &["--layers", "ends"], &["--rank-gflops", "100"], &["--round-n"]];
+    for flag in flags {
+        refused(&[&leave_one_out[..], flag].concat(), &[flag[0]]);
+    }
 }
 
 const DAHU: [&str; 4] = ["predict", "--machine", "dahu", "--json"];

@@ -75,7 +75,8 @@ pub struct PredictArgs {
     pub measured: bool,
     /// Predict each measured run by three rates fitted to all others, and compare
     #[arg(long, conflicts_with_all = ["dat", "nodes", "n", "p", "q", "threads", "depth", "bcast", "swap", "pmap",
-        "plot", "model", "measured"])]
+        "plot", "model", "measured", "reading", "update_coefficient", "memory", "layers", "inner_grid", "round_n",
+        "rank_gflops", "alpha", "link", "split", "fact", "host_panel_gflops"])]
     pub leave_one_out: bool,
     /// Draw GFLOP/s over N, the phases over the run, and weak scaling over nodes
     #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(svg))]

@@ -29,10 +29,20 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         let comparison = if args.leave_one_out {
             MeasuredComparison::leave_one_out(&machine, args.nb)?
         } else {
-            let comparison = MeasuredComparison::of(&machine, model, &choices, &wanted(args)?)?;
+            let wanted = wanted(args)?;
+            let of = |choices: &Choices| MeasuredComparison::of(&machine, model, choices, &wanted);
+            let comparison = of(&choices)?;
+            let predicted = |choices: &Choices| Some(of(choices).ok()?.predicted_gflops());
+            let idle = idle(args, &machine, predicted, &comparison.predicted_gflops());
+            if !idle.is_empty() {
+                say(&format!("note: without {} these predictions are the same", idle.join(", ")));
+            }
             say_unseen(args, model, &machine);
             comparison
         };
+        if args.nb.is_some() && machine.measured.iter().all(|run| run.nb.is_some()) {
+            say("note: without --nb these predictions are the same, as each measured run states its NB");
+        }
         let text = if args.json { comparison.json()? } else { printable(&comparison.text()).into_owned() };
         out.write_all(text.as_bytes())?;
         return Ok(exit::DONE);
@@ -40,7 +50,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let question = Question::new(&wanted(args)?, &machine)?;
     let answer = model.answer(&machine, &question, &choices)?;
     let idle =
-        idle(args, &machine, |choices| Some(model.answer(&machine, &question, choices).ok()?.time_s), answer.time_s);
+        idle(args, &machine, |choices| Some(model.answer(&machine, &question, choices).ok()?.time_s), &answer.time_s);
     if !idle.is_empty() {
         say(&format!("note: without {} this prediction is the same", idle.join(", ")));
     }
@@ -82,12 +92,12 @@ fn wanted(args: &PredictArgs) -> anyhow::Result<WantedRun> {
 /// Choices with one of the second, the usual ones.
 type Without = fn(Choices, Choices) -> Choices;
 
-/// Flags of [`Choices`] that were given and without all of which `time` is the same.
-fn idle(
+/// Flags of [`Choices`] that were given and without all of which `predicted` says `with_all`, too.
+fn idle<T: PartialEq>(
     args: &PredictArgs,
     machine: &Machine,
-    time: impl Fn(&Choices) -> Option<f64>,
-    time_s: f64,
+    predicted: impl Fn(&Choices) -> Option<T>,
+    with_all: &T,
 ) -> Vec<&'static str> {
     let given = args.choices.choices(machine);
     let layering = machine.choices.and_then(|published| published.layers).unwrap_or_default();
@@ -110,7 +120,7 @@ fn idle(
     let mut idle = Vec::new();
     for (flag, reset) in without {
         let choices = reset(kept, usual);
-        if choices != kept && time(&choices) == Some(time_s) {
+        if choices != kept && predicted(&choices).as_ref() == Some(with_all) {
             kept = choices;
             idle.push(flag);
         }

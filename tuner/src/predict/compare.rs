@@ -116,6 +116,11 @@ impl MeasuredComparison {
         })
     }
 
+    /// Predicted GFLOP/s of each run.
+    pub fn predicted_gflops(&self) -> Vec<f64> {
+        self.rows.iter().map(|row| row.predicted_gflops).collect()
+    }
+
     /// The document for programs.
     ///
     /// # Errors
