@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
+use hpl::measure::survey::{LinkSurvey, RankSurvey, Survey};
 use objectives::foreign::Profile;
 use objectives::simulated::SimulatedCluster;
 use space::EngineFile;
@@ -20,7 +22,7 @@ use tuner::replay::landscape::Description;
 
 use super::commands::simulated_session;
 use super::pages::{Page, root};
-use crate::program::{err, hpl_dat, tune};
+use crate::program::{err, hpl_dat, hpl_tune, tune};
 
 type Names = BTreeSet<String>;
 
@@ -48,6 +50,32 @@ fn same(page: &str, heading: &str, known: &Names) {
         missing.is_empty() && strange.is_empty(),
         "{page}, {heading}: missing {missing:?}, unknown to the program {strange:?}"
     );
+}
+
+/// The keys of all objects in a document.
+fn keys_within(document: &serde_json::Value) -> Names {
+    match document {
+        serde_json::Value::Object(object) => {
+            object.iter().flat_map(|(key, value)| keys_within(value).into_iter().chain([key.clone()])).collect()
+        }
+        serde_json::Value::Array(items) => items.iter().flat_map(keys_within).collect(),
+        _ => Names::new(),
+    }
+}
+
+/// Asserts that the tables below `heading` hold the version and all keys of these documents, and the `rare` ones.
+fn same_json(heading: &str, documents: &[serde_json::Value], rare: &[&str]) {
+    let page = "docs/columns.md";
+    let mut all = names(rare.iter().copied());
+    documents.iter().for_each(|document| all.extend(keys_within(document)));
+    same(page, heading, &all);
+    let text = Page::read(page).text;
+    let (_, below) = text.split_once(heading).unwrap();
+    let section = below.split("\n## ").next().unwrap();
+    for document in documents {
+        let version = format!("version of this format, {} |", document["schema_version"]);
+        assert!(section.contains(&version), "{heading}: {version}");
+    }
 }
 
 #[test]
@@ -127,6 +155,62 @@ fn the_keys_of_a_comparison_and_of_the_doctor_are_those_that_are_printed() {
     let codes = Page::read("docs/columns.md").codes();
     let checks = keys(&advice["checks"][0]);
     assert!(checks.iter().all(|key| codes.contains(key)), "{checks:?}");
+}
+
+#[test]
+fn the_keys_of_other_documents_are_those_that_are_printed() {
+    let printed = |args: &[&str]| -> serde_json::Value {
+        let output = tune(args.iter().chain(&["--json"]));
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let one_rank = ["predict", "--machine", "p100-cluster", "--nodes", "1", "--p", "1", "--q", "1"];
+    let predictions = [
+        printed(&["predict", "--machine", "dahu", "--n", "20000"]),
+        printed(&one_rank),
+        printed(&["predict", "--machine", "p100-cluster", "--measured"]),
+    ];
+    same_json("## JSON of a prediction", &predictions, &[]);
+    let weights = printed(&["weights", "--machine", "isabella-hpc2", "--p", "4"]);
+    same_json("## JSON of weights", &[weights], &["error"]);
+    same_json("## JSON of a search space", &[printed(&["space", "--n", "2000"])], &[]);
+    let shared = [
+        printed(&["balance", "--rows", "200", "--cols", "200", "--repeats", "1"]),
+        printed(&["balance", "--simulate", "4.22,0.58"]),
+    ];
+    same_json("## JSON of a shared product", &shared, &[]);
+    let landscape = root().join("datasets/landscapes/xhpl-busy-n4000.toml");
+    let replay = ["replay", landscape.to_str().unwrap(), "--quiet", "--seeds", "1", "--strategy", "random"];
+    let replays = [&["--evals", "20"], &["--session", "4"]].map(|more| printed(&[&replay[..], &more[..]].concat()));
+    same_json("## JSON of a replay", &replays, &["at_most"]);
+}
+
+/// A job that prints what its ranks are, of which the second is slow.
+#[test]
+fn the_keys_of_a_survey_are_those_that_are_printed() {
+    let rank = |rank: usize, rate_gflops: f64| {
+        let link =
+            LinkSurvey { other: 1 - rank, latency_s: 1e-6, gbytes_per_s: 1.0, spread: 0.0, alone_gbytes_per_s: None };
+        RankSurvey {
+            rank,
+            host: format!("n{rank}"),
+            memory_bytes: 1 << 30,
+            dgemm_gflops: vec![rate_gflops],
+            hpl_gflops: vec![rate_gflops],
+            links: vec![link],
+            ..RankSurvey::default()
+        }
+    };
+    let survey = Survey { kernels: "builtin".to_owned(), ranks: vec![rank(0, 9.0), rank(1, 5.0)] };
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("xhpl");
+    let answer = serde_json::to_string(&survey).unwrap();
+    fs::write(&program, format!("#!/bin/sh\necho '{answer}'\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let flags = ["survey", "--json", "--ranks", "2", "--launcher", "none", "--program"];
+    let output = hpl_tune().args(flags).arg(&program).current_dir(&folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    same_json("## JSON of a survey", &[serde_json::from_slice(&output.stdout).unwrap()], &[]);
 }
 
 #[test]
