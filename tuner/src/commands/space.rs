@@ -94,7 +94,7 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     room.check(wanted)?;
     let n = args.n.map(|n| n as usize);
     let mut spec = DomainSpec { unequal, ..room.spec(0, room.memory_for(n)?, wanted) };
-    spec.n = n.unwrap_or_else(|| prepare::largest_safe_n(&spec, &engine));
+    spec.n = n.unwrap_or_else(|| prepare::largest_n_within(&spec, &engine, &limits));
     room.notes.iter().for_each(|note| say(&format!("warning: {note}")));
     let unlimited = match engine.domain(&spec) {
         Ok((domain, _)) => Some(domain.points().len()),

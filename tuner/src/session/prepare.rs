@@ -3,13 +3,14 @@
 use objectives::predict::Predictor;
 use objectives::real::Extent;
 use space::Candidate;
-use space::domain::{DomainError, DomainSpec};
+use space::domain::{DomainError, DomainSpec, Limits};
 use space::machine::{Machine, Node};
 
 use crate::exit::bad_input;
 use crate::record::now::human;
 use crate::search::budget::Budget;
 use crate::search::cost;
+use crate::search::near::nearest;
 use crate::session::engine::{Engine, ROUND_TO};
 
 /// Smallest N that is chosen; below it a run measures its own overhead.
@@ -62,6 +63,37 @@ pub fn largest_safe_n(spec: &DomainSpec, engine: &Engine) -> usize {
     engine.largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores))
 }
 
+/// [`largest_safe_n`], and no larger than what fits of the candidate within `limits` that is nearest to the usual one: the NB, grid, ranks or
+/// DEPTH that they leave may take more memory. Limits that leave no candidate change nothing here.
+pub fn largest_n_within(spec: &DomainSpec, engine: &Engine, limits: &Limits) -> usize {
+    let most = largest_safe_n(spec, engine);
+    if limits.is_empty() {
+        return most;
+    }
+    // A quarter of the memory holds nearly all that the limits leave.
+    let (domain, usual) = match engine.domain_within(&DomainSpec { n: most / 2, ..spec.clone() }, limits) {
+        Ok(found) => found,
+        Err(DomainError::Memory { largest_n, .. }) => return most.min(largest_n),
+        Err(_) => return most,
+    };
+    let Some(point) = nearest(domain.as_ref(), &usual) else { return most };
+    let near = domain.candidate(&point);
+    largest_that(|n| domain.has_memory_for(&near.at_n(n)), 0, most)
+}
+
+/// The largest order from `least` to `most` that `fits`, as all smaller ones do; `least` when none does. It is found to [`ROUND_TO`].
+fn largest_that(fits: impl Fn(usize) -> bool, least: usize, most: usize) -> usize {
+    if fits(most) {
+        return most;
+    }
+    let (mut low, mut high) = (least.min(most), most);
+    while high - low > ROUND_TO {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
 /// What a search costs at any order, by the usual candidate: it runs first, and the best is seldom far from it, while the
 /// fastest of a hundred thousand predictions is the one that errs most.
 pub struct SearchCosts<'a> {
@@ -89,16 +121,7 @@ impl<'a> SearchCosts<'a> {
 
     /// The largest order up to `most` at which a trial takes at most `limit_s`; [`SMALLEST_N`] when none does.
     fn largest(&self, most: usize, limit_s: f64, extent: Extent) -> usize {
-        let fits = |n: usize| self.trial_s(n, extent) <= limit_s;
-        if fits(most) {
-            return most;
-        }
-        let (mut low, mut high) = (SMALLEST_N.min(most), most);
-        while high - low > ROUND_TO {
-            let middle = low + (high - low) / 2;
-            if fits(middle) { low = middle } else { high = middle }
-        }
-        low
+        largest_that(|n| self.trial_s(n, extent) <= limit_s, SMALLEST_N, most)
     }
 }
 
@@ -108,7 +131,7 @@ impl<'a> SearchCosts<'a> {
 /// What does not fit, and the way out.
 pub fn target(
     engine: &Engine,
-    spec: &DomainSpec,
+    (spec, limits): (&DomainSpec, &Limits),
     predictor: &Predictor,
     budget: &Budget,
     n: Option<usize>,
@@ -118,23 +141,23 @@ pub fn target(
         engine.check_fits(&DomainSpec { n, ..spec.clone() }).map_err(bad_input)?;
     }
     let costs = SearchCosts::new(spec, engine, predictor).map_err(bad_input)?;
-    choose_target(engine, spec, &costs, budget, n).map_err(bad_input)
+    choose_target(engine, (spec, limits), &costs, budget, n).map_err(bad_input)
 }
 
-/// Chooses N, and whether the search goes by whole runs or by windows of them: the largest safe N whose trial takes at most
-/// `budget.run_s()`. Windows are for our engine alone. An N that the user chose is kept.
+/// Chooses N, and whether the search goes by whole runs or by windows of them: the largest N of [`largest_n_within`] whose trial takes
+/// at most `budget.run_s()`. Windows are for our engine alone. An N that the user chose is kept.
 ///
 /// # Errors
 /// What does not fit, and the way out.
 pub fn choose_target(
     engine: &Engine,
-    spec: &DomainSpec,
+    (spec, limits): (&DomainSpec, &Limits),
     costs: &SearchCosts<'_>,
     budget: &Budget,
     n: Option<usize>,
 ) -> Result<Target, String> {
     let ours = engine.is_ours();
-    let most = largest_safe_n(spec, engine);
+    let most = largest_n_within(spec, engine, limits);
     let n_memory = (spec.memory_bytes < u64::MAX).then_some(most);
     let Some(n) = n else {
         if most == 0 {
@@ -187,7 +210,8 @@ mod tests {
         let (predictor, spec) = (predictor(), spec());
         let engine = Engine::chosen((!ours).then_some("netlib"), None, None).unwrap();
         let costs = SearchCosts::new(&spec, &Engine::Ours, &predictor).unwrap();
-        choose_target(&engine, &spec, &costs, &Budget::new(Instant::now(), budget_s, 0.0), n)
+        let budget = Budget::new(Instant::now(), budget_s, 0.0);
+        choose_target(&engine, (&spec, &Limits::default()), &costs, &budget, n)
     }
 
     #[test]
@@ -210,8 +234,28 @@ mod tests {
         let (predictor, spec) = (predictor(), DomainSpec { memory_bytes: 20 << 20, ..spec() });
         let costs = SearchCosts::new(&spec, &Engine::Ours, &predictor).unwrap();
         let budget = Budget::new(Instant::now(), 120.0, 0.0);
-        let message = choose_target(&Engine::Ours, &spec, &costs, &budget, None).unwrap_err();
+        let within = (&spec, &Limits::default());
+        let message = choose_target(&Engine::Ours, within, &costs, &budget, None).unwrap_err();
         assert!(message.contains("20971520 bytes of memory") && message.contains("memory_bytes"), "{message}");
+    }
+
+    /// The largest N left room for NB = 512 on the squarest grid alone: a session with a larger one was refused after its calibration.
+    #[test]
+    fn n_leaves_room_for_what_the_limits_leave() {
+        let spec = DomainSpec { cores: 16, ..spec() };
+        let free = largest_safe_n(&spec, &Engine::Ours);
+        let within = |text: &str| {
+            let limits = Limits::parse(text).unwrap();
+            (largest_n_within(&spec, &Engine::Ours, &limits), limits)
+        };
+        for text in ["nb = 2048", "grid = '1:16'\nnb = [192, 256]", "depth = 6\nnb = 512", "nb = 6000"] {
+            let (n, limits) = within(text);
+            assert!(n > 0 && n < free, "{text}: {n} of {free}");
+            Engine::Ours.domain_within(&DomainSpec { n: rounded(n), ..spec.clone() }, &limits).unwrap();
+        }
+        for text in ["", "nb = [192, 2048]", "nb = 128", "pfact = 'left'"] {
+            assert_eq!(within(text).0, free, "{text}");
+        }
     }
 
     #[test]

@@ -170,7 +170,7 @@ fn rehearsed(args: &TuneArgs, program: &Path) -> anyhow::Result<Rehearsed> {
     let ranks = RankRoom::new(args, &site)?;
     let limits = limits(args.space.as_deref(), &site.engine)?;
     let spec = spec(args, &site, &ranks)?;
-    let target = order(args, &site, &ranks.room, &spec)?;
+    let target = order(args, &site, &ranks.room, (&spec, &limits))?;
     let spec = DomainSpec { n: target.n, ..spec };
     let (levels, slurm_clock) = levels(args, &site, &limits, program)?;
     check_power(args, &site, objective)?;
@@ -307,30 +307,37 @@ struct TargetOrder {
 }
 
 /// N of the session. Without a description only a calibration could show what fits the budget.
-fn order(args: &TuneArgs, site: &Site, room: &Room, spec: &DomainSpec) -> anyhow::Result<TargetOrder> {
+fn order(
+    args: &TuneArgs,
+    site: &Site,
+    room: &Room,
+    (spec, limits): (&DomainSpec, &Limits),
+) -> anyhow::Result<TargetOrder> {
     let (engine, budget) = (&site.engine, &site.budget);
     // A session calibrates nodes that it has found.
     let machine = site.machine.as_ref().filter(|_| args.machine.is_some());
     let n = args.n.map(|n| n as usize);
     if machine.is_none() && (engine.calibrates() || args.sbatch.is_some()) {
-        let example = || (example_n(spec, engine), "an example: a session chooses it after its calibration".to_owned());
+        let example = || {
+            (example_n(spec, engine, limits), "an example: a session chooses it after its calibration".to_owned())
+        };
         let (n, why) = n.map_or_else(example, |n| (n, prepare::limit(true, false, None)));
         return Ok(TargetOrder { n, why, note: None });
     }
     let Modelled { machine, note } = room.model(engine, machine, spec, n, budget).map_err(bad_input)?;
     let predictor = Predictor::new(&machine).map_err(bad_input)?.slowed(spec.unequal.clone());
-    let target = prepare::target(engine, spec, &predictor, budget, n)?;
+    let target = prepare::target(engine, (spec, limits), &predictor, budget, n)?;
     let why = prepare::limit(n.is_some(), target.limited_by_budget, target.n_memory);
     Ok(TargetOrder { n: target.n, why, note })
 }
 
 /// [`EXAMPLE_N`], or the largest order that fits the memory, as a session would choose no larger one.
-fn example_n(spec: &DomainSpec, engine: &Engine) -> usize {
+fn example_n(spec: &DomainSpec, engine: &Engine, limits: &Limits) -> usize {
     // A batch script is for other nodes, whose memory is not known.
     if spec.memory_bytes == u64::MAX {
         return EXAMPLE_N;
     }
-    match prepare::largest_safe_n(spec, engine) {
+    match prepare::largest_n_within(spec, engine, limits) {
         // What is missing is said of the example.
         0 => EXAMPLE_N,
         largest => EXAMPLE_N.min(prepare::rounded(largest)),
@@ -345,7 +352,7 @@ mod tests {
     #[test]
     fn the_example_fits_the_memory() {
         let spec = |memory_bytes| DomainSpec { cores: 2, memory_bytes, ..facts().domain_spec(0) };
-        let of = |memory_bytes| example_n(&spec(memory_bytes), &Engine::Ours);
+        let of = |memory_bytes| example_n(&spec(memory_bytes), &Engine::Ours, &Limits::default());
         assert_eq!([u64::MAX, 64 << 30, 0].map(of), [EXAMPLE_N; 3]);
         let n = of(500 << 20);
         assert!((5000..EXAMPLE_N).contains(&n), "{n}");

@@ -74,10 +74,10 @@ impl Searched {
         let n = store.session().n;
         let Modelled { machine, note } = room.model(engine, described.as_ref(), &spec, n, budget).map_err(bad_input)?;
         let model = ModelMachine::new(machine, store.session())?;
-        let spec = settle(store, engine, &room, spec, &model.predictor, budget)?;
         let path = store.folder().limits_toml();
         let path = Some(path.as_path()).filter(|path| path.exists());
         let limits = limits(path, engine)?;
+        let spec = settle(store, engine, &room, (spec, &limits), &model.predictor, budget)?;
         let domain = engine.domain_at(&spec, &limits, &store.session().settings);
         let (domain, baseline) = domain.map_err(|error| of_limits(path, &error))?;
         let expert = expert(store, engine, &spec, &baseline, described.as_ref())?;

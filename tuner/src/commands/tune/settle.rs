@@ -1,7 +1,7 @@
 //! What a session searches: asked for, detected and chosen, and kept for a resume.
 
 use objectives::predict::Predictor;
-use space::domain::DomainSpec;
+use space::domain::{DomainSpec, Limits};
 use space::machine::Machine;
 use space::{Candidate, EngineParams, KernelChoice};
 
@@ -56,7 +56,7 @@ pub(super) fn settle(
     store: &mut Store,
     engine: &Engine,
     room: &Room,
-    mut spec: DomainSpec,
+    (mut spec, limits): (DomainSpec, &Limits),
     predictor: &Predictor,
     budget: &Budget,
 ) -> anyhow::Result<DomainSpec> {
@@ -64,11 +64,11 @@ pub(super) fn settle(
     // On a resume the choice stands.
     let target = match session.n.filter(|_| session.n_memory.is_some() || !store.rows().is_empty()) {
         Some(n) => {
-            let n_memory = room.memory_bytes.map(|_| prepare::largest_safe_n(&spec, engine));
+            let n_memory = room.memory_bytes.map(|_| prepare::largest_n_within(&spec, engine, limits));
             let limited_by_budget = session.n_limited_by_budget;
             Target { n, n_memory, limited_by_budget, extent: session.extent }
         }
-        None => prepare::target(engine, &spec, predictor, budget, session.n)?,
+        None => prepare::target(engine, (&spec, limits), predictor, budget, session.n)?,
     };
     spec.n = target.n;
     store.update_session(|session| {
