@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod candidate;
+mod counted;
 pub mod dat;
 mod deal;
 pub mod dims;
@@ -35,6 +36,7 @@ pub mod windows;
 pub mod workspace;
 
 pub use candidate::Candidate;
+pub use counted::counted;
 pub use deal::deal;
 pub use domain::Candidates;
 pub use engine::{DeviceChoice, DeviceRequest, EngineFile, EngineParams, KernelChoice};

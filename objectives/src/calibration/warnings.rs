@@ -2,6 +2,7 @@
 
 use hpl::machine::host::HostFacts;
 use hpl::measure::probe::Sample;
+use space::counted;
 use space::machine::{PhaseRate, Rate, RateKernel};
 
 use super::runs::Runs;
@@ -85,7 +86,8 @@ pub(super) fn slowed_runs(slowed: usize, runs: usize) -> Option<String> {
 pub(super) fn inaccurate_phases(phases: &[PhaseRate]) -> Vec<String> {
     let list = |of: fn(&PhaseRate) -> f64| {
         let word = |rate: &PhaseRate| {
-            format!("{:?} with {} threads {:.0} %", rate.phase, rate.threads, 100.0 * of(rate)).to_lowercase()
+            let threads = counted(rate.threads, "thread");
+            format!("{:?} with {threads} {:.0} %", rate.phase, 100.0 * of(rate)).to_lowercase()
         };
         let words: Vec<String> = phases.iter().filter(|rate| of(rate) > INACCURATE).map(word).collect();
         (!words.is_empty()).then(|| words.join(", "))

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use space::candidate::EngineProfile;
 use space::machine::{Layer, Machine};
-use space::{Candidate, NodeSettings, Unequal, WindowsResult};
+use space::{Candidate, NodeSettings, Unequal, WindowsResult, counted};
 
 use crate::mcl::McLayer;
 use crate::settings::time_factor;
@@ -241,8 +241,10 @@ impl Predictor {
         }
         if ranks * key.threads > self.cores {
             warnings.push(format!(
-                "{ranks} ranks × {} threads share {} cores; kernel times are multiplied by this ratio",
-                key.threads, self.cores
+                "{} × {} share {}; kernel times are multiplied by this ratio",
+                counted(ranks, "rank"),
+                counted(key.threads, "thread"),
+                counted(self.cores, "core")
             ));
         }
         if !c.engine.weights.is_empty() {

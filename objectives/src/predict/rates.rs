@@ -1,5 +1,6 @@
 //! The kernels' fitted times, prepared for millions of evaluations.
 
+use space::counted;
 use space::machine::{Rate, RateKernel};
 
 use super::error::ModelError;
@@ -112,8 +113,9 @@ impl RateTable {
             let rate = self.nearest(*kernel, threads, sizes[k_index(*kernel)]);
             if rate.threads != threads {
                 warnings.push(format!(
-                    "{kernel:?} was not measured with {threads} threads; the rate of {} threads is used",
-                    rate.threads
+                    "{kernel:?} was not measured with {}; the rate of {} is used",
+                    counted(threads, "thread"),
+                    counted(rate.threads, "thread")
                 ));
             }
             for ((name, size), [low, high]) in names(*kernel).iter().zip(sizes).zip(&rate.valid) {

@@ -1,5 +1,6 @@
 //! Errors of a domain and of its limits.
 
+use crate::counted;
 use crate::nearest::hint;
 use crate::rules::MAX_PLACES;
 use crate::rules::RuleError;
@@ -8,7 +9,10 @@ use crate::rules::RuleError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
     /// Ranks or threads do not fit the cores.
-    #[error("{ranks} ranks with {threads} threads each need more than {cores} cores; lower ranks or threads")]
+    #[error(
+        "{} with {} each need more than {}; lower ranks or threads",
+        counted(*ranks, "rank"), counted(*threads, "thread"), counted(*cores, "core")
+    )]
     Cores {
         /// Ranks asked for.
         ranks: usize,

@@ -174,7 +174,7 @@ fn an_empty_domain_says_why() {
     assert_eq!(message(DomainSpec { ranks: Some(0), ..spec(100, 2) }), "ranks must be at least 1, found 0");
     assert_eq!(
         message(DomainSpec { ranks: Some(4), ..spec(100, 2) }),
-        "4 ranks with 1 threads each need more than 2 cores; lower ranks or threads"
+        "4 ranks with 1 thread each need more than 2 cores; lower ranks or threads"
     );
     assert!(message(spec(usize::MAX, 2)).starts_with("N must be at most 2147483647"));
     assert!(message(spec(100, 16_385)).contains("more than 16384 threads in one process"));

@@ -11,7 +11,7 @@ use hpl::machine::host;
 use objectives::foreign::Foreign;
 use objectives::real::slurm;
 use serde::{Deserialize, Serialize};
-use space::{Candidate, EngineParams, HplParams};
+use space::{Candidate, EngineParams, HplParams, counted};
 
 use super::launched::answer;
 use crate::exit::bad_input;
@@ -156,11 +156,10 @@ pub(crate) fn doubts(found: &Bindings) -> Vec<String> {
         let narrow = ranks.iter().filter(|rank| !rank.cores.is_empty() && rank.cores.len() < found.threads).count();
         if cores.len() < threads {
             return Some(format!(
-                "{host}: {} ranks of {} threads have {} core{}: the launcher should give each rank cores of its own",
-                ranks.len(),
-                found.threads,
-                cores.len(),
-                if cores.len() == 1 { "" } else { "s" }
+                "{host}: {} of {} have {}: the launcher should give each rank cores of its own",
+                counted(ranks.len(), "rank"),
+                counted(found.threads, "thread"),
+                counted(cores.len(), "core")
             ));
         }
         (narrow > 0).then(|| {
@@ -212,7 +211,7 @@ mod tests {
         assert!(loose.ranks.iter().all(|rank| rank.cores.is_empty()));
         assert_eq!(doubts(&loose), [""; 0], "they may bind their threads themselves");
         let crowded = doubts(&bindings(&said(&[(Some(0), "n1", &[0]), (Some(1), "n1", &[0])]), 1));
-        assert!(crowded[0].starts_with("n1: 2 ranks of 1 threads have 1 core:"), "{crowded:?}");
+        assert!(crowded[0].starts_with("n1: 2 ranks of 1 thread have 1 core:"), "{crowded:?}");
         let narrow = doubts(&bindings(&said(&[(Some(0), "n1", &[0]), (Some(1), "n1", &[1, 2, 3])]), 2));
         assert!(narrow[0].starts_with("n1: 1 of 2 ranks have fewer cores than their 2 threads"), "{narrow:?}");
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use hpl::balance::matvec::{BalancedWorkers, Csr, Dense, Iteration, Matrix, Path, Rates, Worker, share};
 use hpl::balance::{Balance, FixedPoint, SixState, Times};
 use serde_json::json;
+use space::counted;
 use space::stats::summary;
 
 use crate::cli::balance::{BalanceArgs, ByArg, FormatArg};
@@ -44,8 +45,8 @@ pub fn balance(args: &BalanceArgs) -> anyhow::Result<u8> {
     if slow.threads + fast.threads > cores.len() {
         let threads = slow.threads + fast.threads;
         crate::search::progress::say(&format!(
-            "warning: {threads} threads share {} cores; their times disturb each other",
-            cores.len()
+            "warning: {threads} threads share {}; their times disturb each other",
+            counted(cores.len(), "core")
         ));
     }
     print(args, &shared)

@@ -11,7 +11,7 @@ use space::dims::Dim;
 use space::domain::{DomainError, DomainSpec, Limits, TOO_MANY_POINTS};
 use space::guide::guideline;
 use space::machine::Machine;
-use space::{KernelChoice, SettingLevels};
+use space::{KernelChoice, SettingLevels, counted};
 
 use crate::cli::space::SpaceArgs;
 use crate::commands::survey::is_of_ranks;
@@ -180,8 +180,10 @@ fn text(report: &SpaceReport<'_>) -> String {
         None => format!(" of more than {TOO_MANY_POINTS} without --space"),
     };
     let mut text = format!(
-        "N = {} on {}: {} candidates{unlimited}, all valid and all different\n",
-        report.n, report.places, report.candidates
+        "N = {} on {}: {}{unlimited}, all valid and all different\n",
+        report.n,
+        report.places,
+        counted(report.candidates, "candidate")
     );
     for entry in &report.dimensions {
         let labels: Vec<&str> = entry.dim.levels.iter().map(|level| level.label.as_str()).collect();
@@ -236,21 +238,23 @@ mod tests {
     /// Limits may leave few of candidates that are too many without them.
     #[test]
     fn what_is_left_is_said_beside_all_candidates() {
-        let first_line = |candidates_unlimited| {
+        let of = |candidates, candidates_unlimited| {
             let (schema_version, dimensions) = (JSON_SCHEMA, Vec::new());
             let report = SpaceReport {
                 schema_version,
                 n: 100,
                 cores: 1,
                 places: "1 core".into(),
-                candidates: 8,
+                candidates,
                 candidates_unlimited,
                 dimensions,
             };
             text(&report)
         };
+        let first_line = |candidates_unlimited| of(8, candidates_unlimited);
         let all = "N = 100 on 1 core: 8 candidates, all valid and all different\n";
         assert_eq!(first_line(Some(8)), all);
+        assert_eq!(of(1, Some(1)), all.replace("8 candidates", "1 candidate"));
         assert_eq!(first_line(Some(9)), all.replace(" candidates", " candidates of 9 without --space"));
         assert_eq!(first_line(None), all.replace(" candidates", " candidates of more than 2000000 without --space"));
     }

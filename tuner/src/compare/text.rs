@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use objectives::real::Extent;
+use space::counted;
 
 use super::report::{By, RatioReport, Report, SideReport};
 use super::sides::RUNS_TO_JUDGE;
@@ -61,7 +62,7 @@ fn score(side: &SideReport) -> String {
 fn ratio(found: &RatioReport) -> String {
     let RatioReport { by, ratio, interval, level, runs: [a, b] } = found;
     let (runs, at_least) = match by {
-        By::Pairs => (format!("{a} pairs, run in turn"), ""),
+        By::Pairs => (format!("{}, run in turn", counted(*a, "pair")), ""),
         By::Medians => (format!("{a} and {b} runs"), "at least "),
     };
     match interval.zip(*level) {

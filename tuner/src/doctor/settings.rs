@@ -2,6 +2,7 @@
 
 use hpl::machine::host::{HostFacts, cpu_list};
 use objectives::calibration::BUSY;
+use space::counted;
 
 use super::advice::Advice;
 use super::memory::{gib, memory, swap};
@@ -118,15 +119,16 @@ fn huge_pages(facts: &Facts) -> Advice {
 
 fn load(host: &HostFacts, system: &System) -> Option<Advice> {
     let (load, cores) = (host.load?, host.cores_allowed.len());
+    let of_runs = counted(cores, "core");
     let online = system.text("sys/devices/system/cpu/online").and_then(|text| cpu_list(&text));
     if host.is_part(online.map(|cpus| cpus.len())) {
         let found = format!(
-            "{load:.1} runnable processes on the whole machine in the last minute, of which runs have {cores} cores: others may be \
+            "{load:.1} runnable processes on the whole machine in the last minute, of which runs have {of_runs}: others may be \
              beside them"
         );
         return Some(Advice::fact("other load", found));
     }
-    let found = format!("{load:.1} runnable processes on {cores} cores in the last minute");
+    let found = format!("{load:.1} runnable processes on {of_runs} in the last minute");
     Some(if load > BUSY * cores as f64 {
         Advice::change("other load", found, "end other work; top -o %CPU shows it")
     } else {

@@ -9,7 +9,7 @@ use objectives::timeline::own::OwnModel;
 use serde::Serialize;
 use space::machine::{Layer, Machine};
 use space::params::Coded;
-use space::{Candidate, EngineParams, HplParams};
+use space::{Candidate, EngineParams, HplParams, counted};
 
 use super::{Question, columns, device, steps};
 use crate::exit::bad_input;
@@ -164,7 +164,8 @@ fn mcl(machine: &Machine, question: &Question, choices: &Choices) -> anyhow::Res
         .layers
         .iter()
         .map(|layer| {
-            format!("{} ({} ranks, {:.2e} s, {:.2e} s per word)", layer.name, layer.ranks, layer.alpha_s, layer.beta_s)
+            let ranks = counted(layer.ranks, "rank");
+            format!("{} ({ranks}, {:.2e} s, {:.2e} s per word)", layer.name, layer.alpha_s, layer.beta_s)
         })
         .collect();
     if !layers.is_empty() {

@@ -1,6 +1,7 @@
 //! Candidates, numbers and ratios as text.
 
 use space::Candidate;
+pub(crate) use space::counted;
 use space::params::{Coded, Swap};
 
 use super::stats::Ratio;
@@ -61,11 +62,6 @@ pub(super) fn cut(text: &str, longest: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// So many of `what`, a word in the singular.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// `value` with four significant digits, `85.31`, `0.003412`, `1.2e-7`.

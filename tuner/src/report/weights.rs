@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use objectives::weights::{Advice, AdviceRequest, Cluster, Method, WeightsError};
 use serde_json::json;
+use space::counted;
 
 use super::owners::{self, Bar, Owned};
 
@@ -36,9 +37,9 @@ impl MethodComparison<'_> {
     pub fn table(&self) -> String {
         let (cluster, request, speeds) = (self.cluster, self.request, self.speeds());
         let mut text = format!(
-            "{} nodes in {} groups, {speeds:.1} GFLOP/s together; P={} Q={} NB={}; memory as {}\n\n",
-            cluster.nodes(),
-            cluster.groups().len(),
+            "{} in {}, {speeds:.1} GFLOP/s together; P={} Q={} NB={}; memory as {}\n\n",
+            counted(cluster.nodes(), "node"),
+            counted(cluster.groups().len(), "group"),
             request.grid.0,
             request.grid.1,
             request.nb,
@@ -225,5 +226,8 @@ mod tests {
         assert_eq!([1, 32, 100, 128, 9408].map(decimals), [4, 4, 4, 5, 6]);
         let text = table(2, 100);
         assert!(text.contains("0.00498") && text.contains("0.00502"), "{text}");
+        assert!(text.starts_with("200 nodes in 2 groups, "), "{text}");
+        let text = table(1, 1);
+        assert!(text.starts_with("1 node in 1 group, "), "{text}");
     }
 }

@@ -11,6 +11,7 @@ use hpl::backend::device::FoundGpus;
 use hpl::machine::host::HostFacts;
 use objectives::real::RunSpec;
 use objectives::{Measurement, Observation};
+use space::counted;
 
 use super::engine::Engine;
 use super::gpus;
@@ -64,12 +65,13 @@ impl Shown {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { platform, gpus, cores, cores_gflops, run } = self;
+        let Self { platform, gpus, cores_gflops, run, .. } = self;
+        let cores = counted(self.cores, "core");
         match run {
             Ok(GpuRun { n, rate_gflops, failed }) => {
                 write!(
                     f,
-                    "{gpus}: {rate_gflops:.1} GFLOP/s at N = {n}, DGEMM of {cores} cores by the built-in kernels {cores_gflops:.1}"
+                    "{gpus}: {rate_gflops:.1} GFLOP/s at N = {n}, DGEMM of {cores} by the built-in kernels {cores_gflops:.1}"
                 )?;
                 if let Some((n, why)) = failed {
                     write!(f, "; at N = {n}: {why}")?;
@@ -139,7 +141,7 @@ impl Look<'_> {
         if let Some(n) = self.n.filter(|n| *n > most) {
             return (None, format!("{gpus}: their memory holds N = {most}, not {n}; the session is on the processors"));
         }
-        say(&format!("{gpus}: short runs on the GPUs, to compare with the {} cores", cores.len()));
+        say(&format!("{gpus}: short runs on the GPUs, to compare with {}", counted(cores.len(), "core")));
         let cores_gflops = preflight::all_cores_gflops(cores, CORES_TIME);
         let most = self.n.map_or(most, |n| n.min(most));
         let run = fastest(cores_gflops, most, self.budget_s, &mut |n, limit_s| runs.run(n, limit_s));

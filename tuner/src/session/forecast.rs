@@ -1,5 +1,7 @@
 //! What a session will do with its time, said before it does it.
 
+use space::counted;
+
 use crate::record::now::human;
 
 /// The times that a session is planned by, in wall-clock seconds.
@@ -36,7 +38,7 @@ impl Forecast {
             0 => String::new(),
             trials => {
                 let until = human(self.search_ends_s());
-                format!("search until {until} (about {trials} trials of {:.1} s each); ", self.trial_s)
+                format!("search until {until} (about {} of {:.1} s each); ", counted(trials, "trial"), self.trial_s)
             }
         };
         let mut plan = format!("plan: {search}{:.1} s kept for the final run and the report", self.reserve_s);

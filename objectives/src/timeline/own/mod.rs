@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hpl::plan::layout::Layout;
 use hpl::plan::recursion::Recipe;
 use space::machine::Machine;
-use space::{Bcast, Candidate, HplParams, Unequal};
+use space::{Bcast, Candidate, HplParams, Unequal, counted};
 
 pub use self::learn::{LearnError, Learned, learn};
 pub use self::refine::{Observed, refined};
@@ -155,8 +155,9 @@ impl OwnModel {
         let mut warnings = Vec::new();
         if rates.threads != threads {
             warnings.push(format!(
-                "phases were not measured with {threads} threads per rank; those of {} threads are used",
-                rates.threads
+                "phases were not measured with {} per rank; those of {} are used",
+                counted(threads, "thread"),
+                counted(rates.threads, "thread")
             ));
         }
         if hpl.p > 1 && !rates.exchange_measured {
@@ -171,10 +172,11 @@ impl OwnModel {
             );
         }
         if self.shared(candidate) > 1.0 {
-            let cores = self.cores;
-            let ranks = hpl.ranks();
             warnings.push(format!(
-                "{ranks} ranks × {threads} threads share {cores} cores; all times are multiplied by this ratio"
+                "{} × {} share {}; all times are multiplied by this ratio",
+                counted(hpl.ranks(), "rank"),
+                counted(threads, "thread"),
+                counted(self.cores, "core")
             ));
         }
         warnings

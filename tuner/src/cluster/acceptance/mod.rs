@@ -10,7 +10,7 @@ use hpl::measure::survey::{LinkSurvey, RankSurvey};
 use serde::Serialize;
 use space::domain::{largest_n, squarest};
 use space::stats::{median, summary};
-use space::{Share, Unequal};
+use space::{Share, Unequal, counted};
 
 pub(crate) use page::page;
 
@@ -240,7 +240,7 @@ impl Typical {
         });
         let faults = [
             is_slow.then(|| format!("{:.1} % slower than typical", 100.0 * below)),
-            (rank.cores < self.cores).then(|| format!("{} cores, the others {}", rank.cores, self.cores)),
+            (rank.cores < self.cores).then(|| format!("{}, the others {}", counted(rank.cores, "core"), self.cores)),
             (memory < MEMORY).then(|| format!("{:.0} % of the typical memory, which bounds N for all", 100.0 * memory)),
             bad_link.map(|ratio| format!("its fastest link has {:.0} % of the typical bandwidth", 100.0 * ratio)),
         ];

@@ -1,6 +1,7 @@
 //! The acceptance report as a page.
 
 use maud::{Markup, html};
+use space::counted;
 
 use super::text::verdict;
 use super::{Acceptance, NodeFound};
@@ -14,7 +15,7 @@ pub(crate) fn page(of: &Acceptance) -> String {
         (
             "typical",
             format!("{:.2} GFLOP/s", of.typical_gflops),
-            format!("HPL of N = {}, {} threads", of.n, of.threads),
+            format!("HPL of N = {}, {}", of.n, counted(of.threads, "thread")),
         ),
         (
             "half of the nodes",

@@ -2,16 +2,18 @@
 
 use std::fmt;
 
+use space::counted;
+
 use super::{Acceptance, Bound, WORTH};
 
 impl fmt::Display for Acceptance {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "HPL of N={} with {} threads on each of {} nodes, all at once; typical {:.2} GFLOP/s, half of the nodes within {:.1} %",
+            "HPL of N={} with {} on each of {}, all at once; typical {:.2} GFLOP/s, half of the nodes within {:.1} %",
             self.n,
-            self.threads,
-            self.nodes.len(),
+            counted(self.threads, "thread"),
+            counted(self.nodes.len(), "node"),
             self.typical_gflops,
             100.0 * self.mad
         )?;
@@ -63,10 +65,7 @@ pub(super) fn verdict(of: &Acceptance) -> Vec<String> {
         return std::iter::once(shown).chain(unsure).collect();
     }
     let mut lines = vec![format!("not accepted: {} of {} nodes have a fault", of.left_out.len(), of.nodes.len())];
-    let place = |bound: Bound| {
-        let plural = if bound.nodes == 1 { "" } else { "s" };
-        format!("{:.1} GFLOP/s on {} node{plural}", bound.rate_gflops, bound.nodes)
-    };
+    let place = |bound: Bound| format!("{:.1} GFLOP/s on {}", bound.rate_gflops, counted(bound.nodes, "node"));
     let percent = |bound: Bound| 100.0 * of.gain(bound);
     lines.push(match of.fastest {
         Some(fastest) => format!(

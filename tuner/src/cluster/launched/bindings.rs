@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hpl::machine::bindings::{Bindings, RankBinding};
 use objectives::launcher::MpiJob;
-use space::{Candidate, EngineParams, HplParams};
+use space::{Candidate, EngineParams, HplParams, counted};
 
 use super::said;
 use crate::exit::bad_input;
@@ -80,10 +80,10 @@ pub(crate) fn doubts(found: &Bindings) -> Vec<String> {
         cores.dedup();
         (loose > 0).then(|| {
             format!(
-                "{host}: {loose} of {} ranks with {} threads each have to share cores ({} seen): the launcher should give each rank \
+                "{host}: {loose} of {} with {} each have to share cores ({} seen): the launcher should give each rank \
                  cores of its own",
-                ranks.len(),
-                found.threads,
+                counted(ranks.len(), "rank"),
+                counted(found.threads, "thread"),
                 ranges(&cores)
             )
         })

@@ -9,6 +9,7 @@ use anyhow::Context;
 use hpl::machine::host::{HostFacts, facts};
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
+use space::counted;
 
 use crate::cli::duration;
 use crate::cluster::allocation::Allocation;
@@ -67,20 +68,20 @@ fn ask(input: &mut impl BufRead, out: &mut impl Write) -> std::io::Result<Option
 
 /// What a session would do here, in lines.
 fn overview(host: &HostFacts, job: Option<&Allocation>) -> Vec<String> {
-    let cores = host.cores_allowed.len();
+    let cores = counted(host.cores_allowed.len(), "core");
     let gib = host.memory_available_bytes as f64 / f64::from(1 << 30);
     let n = largest_safe_n(&host.domain_spec(0), &Engine::Ours);
     let budget = Budget::new(Instant::now(), USUAL.as_secs_f64(), 0.0);
     let place = match job {
         Some(job) if job.nodes() > 1 => format!("{job}: all of its {} nodes; --local for this one alone", job.nodes()),
-        _ => format!("{}, {cores} cores for runs, {gib:.1} GiB available", host.cpu_model),
+        _ => format!("{}, {cores} for runs, {gib:.1} GiB available", host.cpu_model),
     };
     let calibration = human(budget.calibration_s());
     // No line is longer than 80 columns where the names of processor and host are not.
     vec![
         "hpl-tune finds the fastest HPL.dat for this machine, by real runs in your time.".to_owned(),
         format!("  machine   {place}"),
-        format!("  searched  ranks × threads on {cores} cores, P × Q, NB, DEPTH, BCAST, and the rest"),
+        format!("  searched  ranks × threads on {cores}, P × Q, NB, DEPTH, BCAST, and the rest"),
         format!("  N         the largest of which a trial takes 1/60 of the time; at most {n}"),
         format!("  stages    calibration ({calibration} of 10 min), search, a final run that is checked,"),
         "            pairs of the usual HPL.dat and the best, run in turn".to_owned(),
@@ -120,7 +121,7 @@ mod tests {
         let named = |line: &String| line.contains(&host.cpu_model) || line.contains(&host.hostname);
         assert!(lines.iter().all(|line| named(line) || line.chars().count() <= 80), "{lines:#?}");
         let text = lines.join("\n");
-        for words in [&host.cpu_model, &format!("{} cores", host.cores_allowed.len()), "--help", "runs/"] {
+        for words in [&host.cpu_model, &counted(host.cores_allowed.len(), "core"), "--help", "runs/"] {
             assert!(text.contains(words), "'{words}' is not in:\n{text}");
         }
         let job = Allocation::reached(4);

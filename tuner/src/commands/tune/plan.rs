@@ -1,7 +1,7 @@
 //! What is known before the first trial, and what will be done.
 
 use objectives::real::Extent;
-use space::Candidates;
+use space::{Candidates, counted};
 
 use crate::earlier;
 use crate::record::store::Store;
@@ -59,9 +59,9 @@ pub(super) fn say_plan(
     let kernels = kernels.unwrap_or_else(|| session.engine.clone());
     progress.line(&format!("N = {n} ({limit}), {kernels}; {by}"));
     progress.line(&format!(
-        "{} candidates, {} distinct predictions",
-        domain.points().len(),
-        model_prior::distinct(domain, prior)
+        "{}, {}",
+        counted(domain.points().len(), "candidate"),
+        counted(model_prior::distinct(domain, prior), "distinct prediction")
     ));
     if session.unequal.differs() {
         progress.line(&format!("{}: weights near these are searched", session.speeds()));

@@ -255,7 +255,7 @@ fn show(args: &TuneArgs, program: &Path, rehearsed: &Rehearsed) -> anyhow::Resul
 /// Shows how many candidates there are, N, the ranks of the first trial, and what had to be assumed.
 fn show_space(out: &mut impl Write, rehearsed: &Rehearsed) -> std::io::Result<()> {
     let Rehearsed { ranks, target: TargetOrder { n, why, note }, candidates, usual, .. } = rehearsed;
-    writeln!(out, "# {candidates} candidates at N = {n} ({why}); the first trial:")?;
+    writeln!(out, "# {} at N = {n} ({why}); the first trial:", counted(*candidates, "candidate"))?;
     let (p, q, threads) = (usual.hpl.p, usual.hpl.q, usual.engine.threads);
     writeln!(out, "# {} ({p}×{q}) of {}", counted(p * q, "rank"), counted(threads, "thread"))?;
     for note in ranks.room.notes.iter().chain(note) {

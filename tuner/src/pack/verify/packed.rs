@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use space::counted;
+
 use super::claims::{self, AGAIN};
 use super::output::{self, ORIGINAL, results};
 use super::{Checked, record, run_folder};
@@ -74,7 +76,7 @@ fn sums(checked: &mut Checked, root: &Path) {
             );
         }
     }
-    checked.looked(format!("the hashes of {} files", listed.len()));
+    checked.looked(format!("the hashes of {}", counted(listed.len(), "file")));
 }
 
 /// The output: whose it is, its arithmetic, HPL.dat, and what the pack says of it.

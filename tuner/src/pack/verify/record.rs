@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use objectives::real::Extent;
+use space::counted;
 use space::flops::rate_gflops;
 
 use super::Checked;
@@ -81,7 +82,8 @@ pub(super) fn against_parquet(checked: &mut Checked, folder: &Path, place: &str,
     let mut held: Vec<&Row> = held.iter().collect();
     held.sort_by_key(|row| row.trial);
     if journal.len() != held.len() {
-        return checked.find(file, format!("{} rows, journal.jsonl has {}", held.len(), journal.len()), way_out);
+        let rows = counted(held.len(), "row");
+        return checked.find(file, format!("{rows}, journal.jsonl has {}", journal.len()), way_out);
     }
     for (row, held) in journal.into_iter().zip(held) {
         if row != held {
@@ -89,7 +91,7 @@ pub(super) fn against_parquet(checked: &mut Checked, folder: &Path, place: &str,
             checked.find(&file, format!("trial {} differs from journal.jsonl in {names}", row.trial), way_out);
         }
     }
-    checked.looked(format!("{} rows of journal.jsonl with trials.parquet", rows.len()));
+    checked.looked(format!("{} of journal.jsonl with trials.parquet", counted(rows.len(), "row")));
 }
 
 /// Names of the columns in which two rows differ.
@@ -137,7 +139,7 @@ pub(super) fn rows(checked: &mut Checked, place: &str, session: Option<&Session>
             }
         }
     }
-    checked.looked(format!("the figures of {} rows", rows.len()));
+    checked.looked(format!("the figures of {}", counted(rows.len(), "row")));
 }
 
 /// Windows have estimates, whole runs are measured; no row has both, and what is estimated is nowhere called a measurement.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use objectives::foreign::Profile;
 use objectives::real::Extent;
-use space::EngineParams;
 use space::dat::HplDat;
+use space::{EngineParams, counted};
 
 use super::output::{self, ORIGINAL};
 use super::{Checked, record};
@@ -97,7 +97,7 @@ fn trials(
         output::arithmetic(checked, &file, &text, dat.map_or(16.0, |dat| dat.threshold));
         output::against_row(checked, &file, &text, row);
     }
-    checked.looked(format!("the output of {outputs} runs"));
+    checked.looked(format!("the output of {}", counted(outputs, "run")));
 }
 
 /// HPL.dat, engine-params.toml and HPL.out of the best.

@@ -45,7 +45,7 @@ pub(super) fn trials(summary: &Summary, rows: &[Row]) -> Markup {
             summary {
                 @if listed.len() < rows.len() {
                     "The last " (listed.len()) " of " (rows.len()) " trials; trials.parquet has all"
-                } @else { "All " (rows.len()) " trials, in order" }
+                } @else if rows.len() == 1 { "The only trial" } @else { "All " (rows.len()) " trials, in order" }
             }
             (table(header.chain(names).chain(["why"]), lines))
         }

@@ -54,6 +54,7 @@ fn one_candidate_is_no_plural() {
     let summary = Summary::new(&session(), &[row(0)]);
     let page = without_scripts(&ReportPage::new(&summary, &[row(0)]).html());
     assert!(page.contains("The 1 highest median<") && page.contains("1 different candidate; failed: none"));
+    assert!(page.contains("The only trial<"));
     assert!(table::summary(&summary, None).contains("1, of 1 different candidate; failed: none"));
 }
 

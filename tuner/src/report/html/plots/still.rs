@@ -1,6 +1,7 @@
 //! Small pictures, which stand in the place of a plot where no script runs: points and step lines on two axes.
 
 use hpl::observe::picture::{Axis, Frame, Svg};
+use space::counted;
 
 use crate::record::Row;
 use crate::report::format::digits;
@@ -35,8 +36,9 @@ const FRAME: Frame = Frame { left: 62.0, right: SIZE.0 - 14.0, top: 12.0, bottom
 impl Mark {
     /// The dot of a trial at a place whose height is in this unit.
     pub(super) fn of(row: &Row, (x, y): (f64, f64), unit: &str, class: &'static str) -> Self {
-        let (height, Row { trial, nb, p, q, threads, .. }) = (digits(y), row);
-        Self { x, y, class, title: format!("trial {trial}: {height} {unit}, NB {nb} {p}×{q}, {threads} threads") }
+        let (height, Row { trial, nb, p, q, .. }) = (digits(y), row);
+        let threads = counted(row.threads, "thread");
+        Self { x, y, class, title: format!("trial {trial}: {height} {unit}, NB {nb} {p}×{q}, {threads}") }
     }
 }
 
