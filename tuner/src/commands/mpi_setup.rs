@@ -48,7 +48,8 @@ pub fn mpi_setup(args: &MpiSetupArgs) -> anyhow::Result<u8> {
     removed_at_a_signal(made.path().to_owned()).context("cannot listen to signals")?;
     let mpicc = compiled(&args.mpicc, made.path())?;
     let xhpl = made.path().join(XHPL);
-    fs::copy(&program, &xhpl).with_context(|| format!("cannot copy {} to {}", program.display(), xhpl.display()))?;
+    let cannot = || format!("cannot copy {} to {}", program.display(), xhpl.display());
+    fs::copy(&program, &xhpl).map_err(RecordError::write(&xhpl)).with_context(cannot)?;
     let checked = if args.no_check { None } else { Some(check(args, &mpicc, &xhpl, made.path())?) };
     let cannot = |what: &Path| format!("cannot make {}: {ELSEWHERE}", what.display());
     fs::create_dir_all(&out).map_err(RecordError::write(&out)).with_context(|| cannot(&out))?;
@@ -99,7 +100,7 @@ fn compiled(mpicc: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
         )));
     };
     let source = folder.join("calls.c");
-    fs::write(&source, SOURCE).with_context(|| format!("cannot write {}", source.display()))?;
+    fs::write(&source, SOURCE).map_err(RecordError::write(&source))?;
     let mut command = Command::new(&mpicc);
     command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(folder.join(LIBRARY)).arg(&source).stdin(Stdio::null());
     let output = command.output().with_context(|| format!("cannot start {}", mpicc.display()))?;

@@ -10,9 +10,11 @@ use space::Candidate;
 use space::dat::HplDat;
 use space::domain::largest_n;
 use space::machine::Node;
+use tempfile::TempDir;
 
 use super::said;
 use crate::cluster::acceptance::SURVEY_NB;
+use crate::error::RecordError;
 use crate::exit::bad_input;
 use crate::record::folder::replace_file;
 use crate::signals::removed_at_a_signal;
@@ -32,7 +34,7 @@ pub(crate) fn order(nodes: &[Node], of_one_core: f64) -> usize {
 /// they see the program.
 ///
 /// # Errors
-/// As of [`surveyed`].
+/// As of [`surveyed`], and a current folder that cannot be written.
 pub(crate) fn below_here(
     program: &Path,
     launcher: &str,
@@ -41,11 +43,14 @@ pub(crate) fn below_here(
     limit: Duration,
 ) -> anyhow::Result<Survey> {
     let program = program.canonicalize().map_err(|error| bad_input(format!("{}: {error}", program.display())))?;
-    let here = std::env::current_dir()?;
-    let folder = tempfile::Builder::new().prefix(".survey-").tempdir_in(&here);
-    let folder = folder.with_context(|| format!("cannot make a folder in {}", here.display()))?;
+    let folder = folder_in(&std::env::current_dir()?)?;
     removed_at_a_signal(folder.path().to_owned()).context("cannot listen to signals")?;
     surveyed(&MpiJob::new(launcher, program), folder.path(), candidate, repeats, limit)
+}
+
+/// A hidden folder in `parent`, which is removed when it is dropped.
+fn folder_in(parent: &Path) -> Result<TempDir, RecordError> {
+    tempfile::Builder::new().prefix(".survey-").tempdir_in(parent).map_err(RecordError::write(parent))
 }
 
 /// What the ranks of `candidate` find in `folder`, which all nodes see, each measurement made `repeats` times.
@@ -106,6 +111,15 @@ fn answers(found: &RankSurvey, ranks: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit;
+
+    /// The exit code was that of unexpected errors.
+    #[test]
+    fn a_folder_that_cannot_be_made_is_told_as_a_file_that_cannot_be_written() {
+        let error = anyhow::Error::from(folder_in(Path::new("/no/such/folder")).unwrap_err());
+        assert_eq!(exit::code(&error), exit::NOT_WRITTEN);
+        assert!(error.to_string().starts_with("cannot write /no/such/folder: "), "{error}");
+    }
 
     /// A launcher that greeted its user left the nodes without a survey, though it was taken for one that starts their ranks.
     #[test]
