@@ -44,8 +44,12 @@ impl Followed {
             *self = Self { path: std::mem::take(&mut self.path), ..Self::default() };
         }
         file.seek(SeekFrom::Start(self.read))?;
-        let new = file.take(MOST_BYTES.saturating_sub(self.read)).read_to_end(&mut self.begun)?;
+        let new = file.take(MOST_BYTES).read_to_end(&mut self.begun)?;
         self.read += new as u64;
+        if self.begun.len() as u64 > 2 * MOST_BYTES {
+            // No line of progress is as long.
+            self.begun.clear();
+        }
         let whole = self.begun.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let begun = self.begun.split_off(whole);
         Ok(std::mem::replace(&mut self.begun, begun))
@@ -91,6 +95,17 @@ mod tests {
         }
         assert_eq!(followed.look(&engine), foreign().progress(&text));
         assert_eq!(followed.trace.len(), 1000);
+    }
+
+    /// After 16 MiB a run seemed to stand still.
+    #[test]
+    fn progress_is_read_however_long_the_file_is() {
+        let (engine, folder) = (RunProgram::Foreign(Arc::new(foreign())), tempfile::tempdir().unwrap());
+        let mut followed = followed(&engine, folder.path()).into_iter().next().unwrap();
+        let noise = "noise".repeat(200) + "\n";
+        fs::write(&followed.path, noise.repeat(MOST_BYTES as usize / noise.len() + 1) + "at 10 5\n").unwrap();
+        assert!(followed.look(&engine).is_empty(), "it is read in parts");
+        assert_eq!(followed.look(&engine), [ProgressPoint { flops: 0.1, rate_gflops: 5.0 }]);
     }
 
     #[test]

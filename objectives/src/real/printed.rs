@@ -1,7 +1,7 @@
 //! The outcome of a run of another engine, from its output.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use space::Candidate;
@@ -14,7 +14,7 @@ use super::verdict::{no_result, printed};
 use crate::foreign::{Foreign, PrintedResult};
 use crate::{Exit, Failure, Measurement};
 
-/// Maximum number of bytes read from an output; our own captures are far smaller.
+/// Maximum number of bytes read from an output at once; our own captures are far smaller.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// Maximum relative difference between the printed rate and that from N and the printed time, beyond the rounding of the
@@ -36,7 +36,8 @@ pub(super) fn judge_printed(
     let file = folder.join(engine.profile().output.as_deref().unwrap_or(STDOUT));
     let bad =
         |problem: String| Failure::Output { file: file.display().to_string(), problem, telling_lines: printed(folder) };
-    let readings = engine.read(complete_lines(&text(&file), record));
+    let parts = parts(&file, MOST_BYTES);
+    let readings: Vec<_> = parts.iter().flat_map(|part| engine.read(complete_lines(part, record))).collect();
     if readings.is_empty() && ended_well(record) {
         return Err(bad(format!("no line matches the pattern of a result, {}", engine.result_pattern())));
     }
@@ -138,14 +139,54 @@ fn measurement(
     }
 }
 
-/// The text of a file, lossily decoded; empty when there is none.
+/// The text of a file, lossily decoded, but for the middle of a very large one; empty when there is none.
 pub(super) fn text(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    // An unreadable file contains no result, which the message states.
-    let _ = match fs::metadata(path) {
-        // What is a pipe or a device would never end.
-        Ok(about) if !about.is_file() => Ok(0),
-        _ => fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)),
-    };
-    String::from_utf8_lossy(&bytes).into_owned()
+    parts(path, MOST_BYTES).concat()
+}
+
+/// The text of a file, lossily decoded; of more than `most` bytes the whole lines of the first and of the last half of so many, as two
+/// parts: a check in one of them may be of a result between them. None of an unreadable file: it contains no result, which the message states.
+fn parts(path: &Path, most: u64) -> Vec<String> {
+    let parts = bytes(path, most).unwrap_or_default();
+    parts.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
+}
+
+fn bytes(path: &Path, most: u64) -> io::Result<Vec<Vec<u8>>> {
+    let about = fs::metadata(path)?;
+    // What is a pipe or a device would never end.
+    if !about.is_file() {
+        return Ok(Vec::new());
+    }
+    let mut file = fs::File::open(path)?;
+    let mut first = Vec::new();
+    if about.len() <= most {
+        file.take(most).read_to_end(&mut first)?;
+        return Ok(vec![first]);
+    }
+    let mut last = Vec::new();
+    file.by_ref().take(most / 2).read_to_end(&mut first)?;
+    file.seek(SeekFrom::Start(about.len() - most / 2))?;
+    file.take(most / 2).read_to_end(&mut last)?;
+    // A line that is cut may say something else.
+    first.truncate(first.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
+    last.drain(..last.iter().position(|&byte| byte == b'\n').map_or(last.len(), |end| end + 1));
+    Ok(vec![first, last])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result at the end of a very large output was lost.
+    #[test]
+    fn a_large_output_is_read_at_both_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("HPL.out");
+        let lines: String = (0..1000).map(|line| format!("line {line:03}\n")).collect();
+        fs::write(&path, &lines).unwrap();
+        assert_eq!(parts(&path, 9000), [lines.as_str()]);
+        assert_eq!(parts(&path, 50), ["line 000\nline 001\n", "line 998\nline 999\n"]);
+        assert_eq!(parts(&path, 2), ["", ""]);
+        assert!(parts(&folder.path().join("none"), 50).is_empty() && parts(folder.path(), 50).is_empty());
+    }
 }
