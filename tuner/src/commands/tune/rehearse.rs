@@ -318,9 +318,8 @@ fn order(
     let machine = site.machine.as_ref().filter(|_| args.machine.is_some());
     let n = args.n.map(|n| n as usize);
     if machine.is_none() && (engine.calibrates() || args.sbatch.is_some()) {
-        let example = || {
-            (example_n(spec, engine, limits), "an example: a session chooses it after its calibration".to_owned())
-        };
+        let example =
+            || (example_n(spec, engine, limits), "an example: a session chooses it after its calibration".to_owned());
         let (n, why) = n.map_or_else(example, |n| (n, prepare::limit(true, false, None)));
         return Ok(TargetOrder { n, why, note: None });
     }
