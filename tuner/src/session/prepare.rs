@@ -77,7 +77,8 @@ pub fn largest_n_within(spec: &DomainSpec, engine: &Engine, limits: &Limits) -> 
         Err(_) => return most,
     };
     let Some(point) = nearest(domain.as_ref(), &usual) else { return most };
-    let near = domain.candidate(&point);
+    // Weights as measured, for which `most` leaves room.
+    let near = domain.candidate(&domain.balanced(&point));
     largest_that(|n| domain.has_memory_for(&near.at_n(n)), 0, most)
 }
 
