@@ -356,7 +356,9 @@ impl<'a, R: Finished> RoundState<'a, R> {
     fn takes_expert(&self, rest_s: f64) -> bool {
         let done =
             rounds::in_turn(self.view.rows, self.verified, self.view.setup.baseline, self.view.setup.objective).len();
-        let missing = if self.is_other { (PAIRS_TO_JUDGE - 1).saturating_sub(done) } else { 0 };
+        // In one process that of this round is done already, else it is the rest.
+        let needed = if self.by_pairs { PAIRS_TO_JUDGE } else { PAIRS_TO_JUDGE - 1 };
+        let missing = if self.is_other { needed.saturating_sub(done) } else { 0 };
         let more_s = missing as f64 * (self.baseline_s + self.verified_s);
         let kept_s = if self.view.fits(rest_s + more_s) { more_s } else { 0.0 };
         self.view.fits(rest_s + self.expert_s + kept_s)

@@ -174,6 +174,35 @@ fn the_expert_takes_no_time_that_six_pairs_need() {
     assert!((2..6).contains(&pairs(&rows, [&best, &default])) && pairs(&rows, [&best, &expert]) >= 1, "{rows:?}");
 }
 
+/// The expert's pair took the time of the sixth one with the default, and the ratio had no interval.
+#[test]
+fn the_expert_takes_no_time_that_six_pairs_in_one_process_need() {
+    let [default, expert, best] = three();
+    let mut rows = begun(&best);
+    let both_s: f64 = rows.iter().map(|row| row.wall_s).sum();
+    rows.push(Row {
+        strategy: Identity::CONFIRM.into(),
+        reference_trial: Some(0),
+        reference_rate_gflops: Some(20.0),
+        log_ratio: Some(0.05),
+        wall_s: 2.0 * both_s,
+        ..row_of(2, &best)
+    });
+    let pair_s = |other: &Candidate| {
+        ask_where(true, &rows, Extent::Whole, 0.0, |view| {
+            let alone_s = [other, &best].map(|one| view.cost.at_most(one, Extent::Whole));
+            view.cost.of_pairs() * alone_s.iter().sum::<f64>()
+        })
+    };
+    let next = |left_s: f64| {
+        let plan = ask_where(true, &rows, Extent::Whole, left_s, |view| view.after_final()).unwrap();
+        (plan.strategy, plan.candidate)
+    };
+    let five_s = 5.0 * pair_s(&default);
+    assert_eq!(next(five_s + 0.9 * pair_s(&expert)), (Identity::CONFIRM.to_owned(), best.clone()));
+    assert_eq!(next(five_s + 1.1 * pair_s(&expert)), (Identity::EXPERT.to_owned(), expert.clone()));
+}
+
 #[test]
 fn rounds_go_on_without_an_expert_that_fails() {
     let [default, expert, best] = three();
