@@ -143,6 +143,24 @@ mod tests {
         assert_eq!(due(&[512, 0, 0], &[]), None);
     }
 
+    /// The time of the fastest was kept, though the best by another objective takes longer.
+    #[test]
+    fn time_is_kept_for_the_final_run_of_the_best_by_the_objective() {
+        let run = |nb: usize, times: f64, watts: f64| {
+            let mut candidate = default_candidate(&spec());
+            candidate.hpl.nb = nb;
+            let (rate_gflops, run_power_w) = (Some(20.0 / times), Some(watts));
+            Row { rate_gflops, run_power_w, wall_s: 2.0 * times, ..row_of(nb as u64, &candidate) }
+        };
+        let rows = [run(128, 1.0, 200.0), run(192, 2.0, 50.0)];
+        let of = |objective: Objective| {
+            look(&rows, 0.0, |view| View { setup: Setup { objective, ..view.setup }, ..*view }.final_run_s())
+        };
+        let within = Objective::GflopsWithin { power_limit_w: 100 };
+        let kept_s = [Objective::Gflops, Objective::GflopsPerWatt, within].map(of);
+        assert!(kept_s[1] > 1.9 * kept_s[0] && kept_s[2] == kept_s[1], "{kept_s:?}");
+    }
+
     /// What the search says of its choice takes its time between plan and start.
     #[test]
     fn a_final_run_that_starts_late_ends_at_the_deadline() {

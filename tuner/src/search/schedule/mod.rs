@@ -230,12 +230,13 @@ impl<R: Finished> View<'_, R> {
         comes_and_goes && !self.rows.iter().any(|row| row.strategy() == Identity::FINAL)
     }
 
-    /// Seconds to keep for a final run: what a whole run of the fastest candidate so far hardly exceeds, where the search goes by windows mostly
+    /// Seconds to keep for a final run: what a whole run of the best candidate so far hardly exceeds, where the search goes by windows mostly
     /// a share of the budget at most.
     fn final_run_s(&self) -> f64 {
-        let rate = |row: &&R| row.comparable_rate_gflops().unwrap_or(0.0);
-        let fastest = self.rows.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).filter(|row| row.passed());
-        let candidate = fastest.map_or_else(|| self.setup.baseline.clone(), Finished::candidate);
+        // By another objective it may be slower than the fastest.
+        let values = self.rows.iter().filter_map(|row| Some((self.setup.objective.value(row)?, row)));
+        let best = values.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row).or_else(|| self.without_leader());
+        let candidate = best.map_or_else(|| self.setup.baseline.clone(), Finished::candidate);
         let whole_s = [self.cost.of(&candidate, Extent::Whole), self.cost.at_most(&candidate, Extent::Whole)];
         match self.setup.extent {
             Extent::Whole => whole_s[1],
@@ -251,14 +252,17 @@ impl<R: Finished> View<'_, R> {
     /// The best candidate by posterior mean.
     pub(crate) fn chosen(&self) -> Option<Candidate> {
         let leader = self.leaders(1).into_iter().next().map(|(candidate, _)| candidate);
-        let passed = || self.rows.iter().filter(|row| row.passed());
-        // Where nothing keeps a power limit: what is nearest to it.
+        leader.or_else(|| self.without_leader().map(Finished::candidate))
+    }
+
+    /// What is taken where no candidate leads: what is nearest to a power limit that nothing keeps, else the first that has passed.
+    fn without_leader(&self) -> Option<&R> {
+        let mut passed = self.rows.iter().filter(|row| row.passed());
         let power = |row: &&R| limited_power_w(*row).unwrap_or(f64::INFINITY);
-        let least = || match self.setup.objective {
-            Objective::GflopsWithin { .. } => passed().min_by(|a, b| power(a).total_cmp(&power(b))),
-            Objective::Gflops | Objective::GflopsPerWatt => passed().next(),
-        };
-        leader.or_else(|| least().map(Finished::candidate))
+        match self.setup.objective {
+            Objective::GflopsWithin { .. } => passed.min_by(|a, b| power(a).total_cmp(&power(b))),
+            Objective::Gflops | Objective::GflopsPerWatt => passed.next(),
+        }
     }
 
     /// The best tried candidates by posterior mean, best first.
