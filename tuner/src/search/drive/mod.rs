@@ -20,6 +20,7 @@ pub use self::together::TrialRunner;
 use crate::error::RecordError;
 use crate::record::lead::Lead;
 use crate::record::parquet;
+use crate::record::store::Store;
 use crate::record::{Finished, Identity, Outcome, PlannedTrial, ShortRow};
 use crate::search::model::SessionModel;
 use crate::search::schedule::{Due, FAILURES_TO_GIVE_UP, Setup, View, nothing_works};
@@ -131,10 +132,13 @@ impl Drive<'_> {
         self.consider(|view| Some((view.final_now(plan.clone(), final_n)?, view.left_s)))
     }
 
-    /// Keeps and shows what the search leaves, before the first run that follows it.
+    /// Keeps and shows what the search leaves, before the first run that follows it, and once more where it goes on after that.
     fn say_what_is_left(&mut self, plan: &PlannedTrial) -> Result<(), RecordError> {
         let follows = matches!(plan.strategy.as_str(), Identity::PROMOTE | Identity::FINAL);
-        if !follows || self.runner.store.has_final() || self.runner.store.session().left.is_some() {
+        if !follows {
+            return forget_what_was_left(self.runner.store);
+        }
+        if self.runner.store.has_final() || self.runner.store.session().left.is_some() {
             return Ok(());
         }
         let Some(left) = self.consider(|view| view.left()) else { return Ok(()) };
@@ -169,6 +173,14 @@ impl Drive<'_> {
         let ask = !store.final_passed() && store.rows().last().is_some_and(broke_off);
         if ask { (self.runner.lost)() } else { Vec::new() }
     }
+}
+
+/// Forgets what a search was said to leave that goes on: in the time of whole runs that took less than was kept for them, or in another job.
+fn forget_what_was_left(store: &mut Store) -> Result<(), RecordError> {
+    if store.has_final() || store.session().left.is_none() {
+        return Ok(());
+    }
+    store.update_session(|session| session.left = None)
 }
 
 #[cfg(test)]

@@ -7,12 +7,14 @@ use objectives::progress::ProgressPoint;
 use objectives::real::{Extent, GuardRecord, RealRuns};
 use objectives::{Exit, Failure, Observation};
 
-use super::TrialRunner;
 use super::broken_off::{ended_with_session, since_end, unless_passed};
 use super::rival::{Pace, REDRAW, Rival};
+use super::{TrialRunner, forget_what_was_left};
 use crate::power::PowerReader;
 use crate::record::arbitrary::{passed_run, row};
 use crate::record::folder::RunFolder;
+use crate::record::left::GainLeft;
+use crate::record::session::Session;
 use crate::record::store::Store;
 use crate::record::{Identity, Objective, PlannedTrial};
 use crate::report::summary::tests::session;
@@ -132,6 +134,19 @@ fn where_a_trial_cannot_be_recorded_the_others_are_ended_at_the_same_time() {
     assert!(error.is_full(), "{error}");
     assert!(home.path().join("asked2").exists() && !home.path().join("alone").exists());
     assert!(!folder.now().exists());
+}
+
+/// The report said of a search that had gone on in the next job what the one before had left.
+#[test]
+fn what_a_search_was_said_to_leave_is_forgotten_where_it_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let (folder, _lock) = RunFolder::create(&home.path().join("run")).unwrap();
+    let left = Some(GainLeft { expected: 0.03, at_most: 0.06 });
+    let session = Session { left, ..session() };
+    session.save(&folder.session_toml()).unwrap();
+    let (mut store, _) = Store::open(folder.clone(), session, &RealRuns::new("guard".into())).unwrap();
+    forget_what_was_left(&mut store).unwrap();
+    assert_eq!(Session::load(&folder.session_toml()).unwrap().left, None);
 }
 
 #[test]
