@@ -273,7 +273,8 @@ pub(crate) fn choice(summary: &Summary) -> Vec<String> {
     let by_baseline = &summary.best_by_baseline;
     let leads = summary.lead.map(|all| Leads { search: summary.session.lead_of_search, all });
     let by = by_windows(summary);
-    let back = summary.taken_back.as_ref().and_then(|back| back.words(leads, by));
+    let objective = summary.session.objective;
+    let back = summary.taken_back.as_ref().and_then(|back| back.words(leads, by, objective));
     let by_pairs = back.or_else(|| in_spite_of_pairs(by_baseline, leads?, by));
     let higher = summary.higher.as_ref().map(|higher| higher.words(by_baseline, by));
     by_pairs.into_iter().chain(higher).collect()

@@ -276,9 +276,9 @@ impl TakenBack {
     }
 
     /// What happened, in one sentence. `by` as of [`Higher::words`].
-    pub(crate) fn words(&self, leads: Option<Leads>, by: &str) -> Option<String> {
-        if let Some(watts) = self.above_limit_w {
-            let watts = digits(watts);
+    pub(crate) fn words(&self, leads: Option<Leads>, by: &str, objective: Objective) -> Option<String> {
+        if let Some((watts, limit_w)) = self.above_limit_w.zip(objective.power_limit_w()) {
+            let watts = watts_above(watts, limit_w);
             return Some(if self.default_is_best {
                 format!(
                     "the candidate chosen before the final run takes {watts} W, more than the power limit, which the default keeps: the default is best"

@@ -113,6 +113,8 @@ fn below_a_power_limit_each_candidate_is_judged_by_its_median() {
     let (found, said) = of(100.0, [124.0, 125.0]);
     assert_eq!((found.best.unwrap().candidate.hpl.nb, found.taken_back.unwrap().above_limit_w), (128, Some(124.5)));
     assert!(said.contains("takes 124.5 W, more than the power limit, which the default keeps: the default is best"));
+    let (_, said) = of(100.0, [120.004; 2]);
+    assert!(said.contains("takes 120.01 W, more than the power limit"), "as 120.0 W it would keep it: {said}");
     let (found, said) = of(130.0, [110.0, 112.0]);
     assert_eq!(found.best.unwrap().candidate.hpl.nb, 192);
     assert!(said.contains("the default takes 130.0 W, above the power limit of 120 W"), "{said}");
