@@ -116,8 +116,10 @@ pub(super) fn on_nodes_of_job(store: &Store, interrupt: &Interrupt) -> anyhow::R
         for measured in [folder.calibrated_node(), folder.machine_toml()] {
             remove_file(&measured)?;
         }
+    } else {
+        describe(folder, &other.nodes)?;
     }
-    let other = Session { host: hpl::machine::host::facts().hostname, ..other };
+    let other = Session { host: hpl::machine::host::facts().hostname, ..at_own_n(other, session) };
     other.save(&folder.session_toml())?;
     Ok(Found::Now(Box::new(other)))
 }
@@ -187,25 +189,18 @@ pub(super) fn without(
     let spares = answering.collect();
     let mut other = on_nodes(session, Reached { spares, ..now });
     other.lost.extend(lost.iter().chain(&dead).cloned());
-    if all_cores(&other.nodes) != all_cores(&session.nodes)
-        || least_bytes(&other.nodes) < (1.0 - LESS_MEMORY) * least_bytes(&session.nodes)
-    {
-        other = Session { n: other.n.filter(|_| other.n_fixed), n_memory: None, expert: None, ..other };
-    }
+    other = at_own_n(other, session);
     // Speeds and kernels of ranks are those of their number.
     if let Some(ranks) = session.ranks.filter(|_| fewer > 0 && session.unequal.ranks().is_none()) {
         let left = ranks_on(ranks, session.hosts.len(), hosts.len());
         say(&format!("--ranks: {left} in place of {ranks}, as many on each node as before"));
         other.ranks = Some(left);
     }
-    let path = folder.machine_toml();
     if folder.calibrated_node().exists() {
         // The calibration of this node holds, the survey of all does not.
-        remove_file(&path)?;
+        remove_file(&folder.machine_toml())?;
     } else {
-        let (machine, _) = read_machine(&path)?;
-        let machine = Machine { nodes: other.nodes.clone(), ..machine };
-        replace_file(&path, machine.to_toml()?.as_bytes())?;
+        describe(folder, &other.nodes)?;
     }
     other.save(&folder.session_toml())?;
     Ok(Some(other))
@@ -229,6 +224,28 @@ fn on_nodes(session: &Session, now: Reached) -> Session {
     other
 }
 
+/// The session on `other` nodes, at another N than on those `before` where they have other cores or less memory; an N of the user stays.
+fn at_own_n(other: Session, before: &Session) -> Session {
+    let has_memory = least_bytes(&other.nodes) >= (1.0 - LESS_MEMORY) * least_bytes(&before.nodes);
+    if has_memory && all_cores(&other.nodes) == all_cores(&before.nodes) {
+        return other;
+    }
+    Session { n: other.n.filter(|_| other.n_fixed), n_memory: None, expert: None, ..other }
+}
+
+/// Lets the description in `folder`, where there is one, be of these nodes; its rates hold for them, too, its links of other nodes do not.
+fn describe(folder: &RunFolder, nodes: &[Node]) -> anyhow::Result<()> {
+    let path = folder.machine_toml();
+    if path.exists() {
+        let (mut machine, _) = read_machine(&path)?;
+        let is_here = |name: &String| nodes.iter().any(|node| node.name == *name);
+        machine.links.retain(|link| link.nodes.iter().all(is_here));
+        machine.nodes = nodes.to_vec();
+        replace_file(&path, machine.to_toml()?.as_bytes())?;
+    }
+    Ok(())
+}
+
 /// As many of `ranks` on each of `now` nodes as there are on each of `before`.
 fn ranks_on(ranks: usize, before: usize, now: usize) -> usize {
     (ranks.saturating_mul(now) / before.max(1)).max(1)
@@ -250,10 +267,13 @@ fn least_bytes(nodes: &[Node]) -> f64 {
 mod tests {
     use std::time::Instant;
 
+    use space::machine::Link;
+
     use super::*;
     use crate::record::Row;
     use crate::record::arbitrary::row;
     use crate::report::summary::tests::session;
+    use crate::search::schedule::tests::machine;
 
     /// The survey of the nodes that were left took the time that was left for trials.
     #[test]
@@ -270,6 +290,38 @@ mod tests {
         // The survey may take a tenth of these.
         let budget = Budget::new(Instant::now(), 7200.0, 7200.0 - 54.0);
         assert!(matches!(without(&session, &folder, &hosts[1..], &rows, &budget), Ok(None)));
+    }
+
+    /// Of a job on nodes with less memory the session said that its N does not fit, and ended.
+    #[test]
+    fn on_nodes_with_less_memory_another_n_is_chosen() {
+        let with = |memory_bytes: u64| {
+            let node = Node { count: 2, cores: 4, memory_bytes, ..Node::default() };
+            Session { nodes: vec![node], ..session() }
+        };
+        let before = with(64 << 30);
+        let n = |other: Session| at_own_n(other, &before).n;
+        assert_eq!([62 << 30, 64 << 30, 128 << 30].map(|bytes| n(with(bytes))), [before.n; 3]);
+        let other_cores = Session { nodes: before.nodes.repeat(2), ..before.clone() };
+        assert_eq!([n(with(48 << 30)), n(other_cores)], [None; 2]);
+        assert_eq!(n(Session { n_fixed: true, ..with(48 << 30) }), before.n);
+    }
+
+    /// The description that the user gave was of the nodes before, with their memory.
+    #[test]
+    fn a_description_is_of_the_nodes_that_the_session_has_now() {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, _lock) = RunFolder::create(&parent.path().join("run")).unwrap();
+        let nodes = [Node { name: "n3".into(), memory_bytes: 1 << 30, ..machine().nodes[0].clone() }];
+        describe(&folder, &nodes).unwrap();
+        assert!(!folder.machine_toml().exists(), "there was none");
+        let links = vec![Link { nodes: ["host", "host"].map(str::to_owned), gbytes_per_s: 10.0 }];
+        let given = Machine { links, ..machine() };
+        std::fs::write(folder.machine_toml(), given.to_toml().unwrap()).unwrap();
+        describe(&folder, &nodes).unwrap();
+        let (found, _) = read_machine(&folder.machine_toml()).unwrap();
+        assert_eq!((&found.nodes[..], &found.rates), (&nodes[..], &given.rates));
+        assert!(found.links.is_empty(), "they are of other nodes");
     }
 
     /// The ranks of all nodes had no place on those that were left, and the session ended with that.
