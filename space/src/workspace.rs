@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::HplParams;
 use crate::order::{largest_of, required_bytes, required_bytes_of_processes};
+
+/// Fewest elements of a panel for each thread of a host that factors it in our engine.
+pub const FACT_ELEMENTS: usize = 100_000;
 
 /// Most columns that our engine updates at once on a device which factors the panels of one process.
 pub const DEVICE_PART_COLS: usize = 16_384;
@@ -48,15 +52,30 @@ pub struct RunShape {
     pub depth: usize,
     /// Whether the device factors panels where P = 1; without effect on hosts.
     pub device_factors: bool,
+    /// Most threads of a rank of our engine that factor a panel; 1 for other engines, and without effect on devices.
+    pub fact_threads: usize,
+}
+
+impl RunShape {
+    /// Of a run of our engine on hosts, whose ranks have `threads` threads each and of which a process, or a node of several processes, has
+    /// `cores` cores. Without look-ahead a rank has those of the others of its process row as well, but for their first.
+    pub fn on_hosts(&HplParams { n, p, q, nb, depth, .. }: &HplParams, threads: usize, cores: usize) -> Self {
+        let borrowed = if depth == 0 { q.saturating_sub(1).saturating_mul(threads.saturating_sub(1)) } else { 0 };
+        let fact_threads = threads.saturating_add(borrowed).min(cores.max(threads));
+        Self { n, p, q, nb, depth, device_factors: false, fact_threads }
+    }
 }
 
 impl Workspace {
     /// Memory of a run on all ranks together, in bytes. Each device has as much as the one with the largest part of the matrix.
+    ///
+    /// On hosts, of T > 1 threads that factor a panel P·Q·(T − 1/2)·NB² doubles are added: each but the first has a copy of L1, and they share
+    /// the parts of U that they have solved, NB²/2 at most. A process column has no more copies than N·NB/[`FACT_ELEMENTS`].
     pub fn bytes(self, shape: RunShape) -> u64 {
         let RunShape { n, p, q, nb, depth, .. } = shape;
         match self {
-            Self::Hpl => required_bytes(n, p, q, nb, depth),
-            Self::OurProcesses => required_bytes_of_processes(n, p, q, nb, depth),
+            Self::Hpl => required_bytes(n, p, q, nb, depth).saturating_add(fact_bytes(shape)),
+            Self::OurProcesses => required_bytes_of_processes(n, p, q, nb, depth).saturating_add(fact_bytes(shape)),
             Self::OurDevice => {
                 let each = device_words(shape).saturating_mul(8).saturating_add(u128::from(DEVICE_LISTS_BYTES));
                 u64::try_from(each.saturating_mul((p * q) as u128)).unwrap_or(u64::MAX)
@@ -82,8 +101,18 @@ pub fn leading_dimension(rows: usize, align: usize) -> usize {
     ld
 }
 
+/// What [`Workspace::bytes`] adds for the threads that factor panels on hosts.
+fn fact_bytes(RunShape { n, p, q, nb, fact_threads, .. }: RunShape) -> u64 {
+    let [n, p, q, nb, others] = [n, p, q, nb.min(n), fact_threads.saturating_sub(1)].map(|size| size as u128);
+    let copies = p.saturating_mul(others).min(n * nb / FACT_ELEMENTS as u128);
+    let solved = if copies > 0 { p } else { 0 };
+    // Halves of NB².
+    let halves = q.saturating_mul(copies.saturating_mul(2).saturating_add(solved));
+    u64::try_from(halves.saturating_mul(nb * nb).saturating_mul(4)).unwrap_or(u64::MAX)
+}
+
 /// Elements that our engine allocates on the device with the largest part of the matrix.
-fn device_words(RunShape { n, p, q, nb, depth, device_factors }: RunShape) -> u128 {
+fn device_words(RunShape { n, p, q, nb, depth, device_factors, .. }: RunShape) -> u128 {
     let nb = nb.clamp(1, n.max(1));
     let local = |procs: usize| n.div_ceil(nb).div_ceil(procs.max(1)).saturating_mul(nb).min(n);
     let (rows, cols) = (local(p), local(q) + 1);
@@ -114,7 +143,7 @@ mod tests {
     const H100: u64 = 80_740_000_000;
 
     fn one(nb: usize, device_factors: bool) -> RunShape {
-        RunShape { n: 0, p: 1, q: 1, nb, depth: 1, device_factors }
+        RunShape { n: 0, p: 1, q: 1, nb, depth: 1, device_factors, fact_threads: 1 }
     }
 
     #[test]
@@ -142,8 +171,30 @@ mod tests {
     }
 
     #[test]
+    fn each_thread_but_the_first_has_a_copy_of_l1() {
+        let hpl = |n, p, q, nb, depth| HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+        let more = |hpl: HplParams, threads| {
+            let [one, all] =
+                [1, threads].map(|threads| Workspace::Hpl.bytes(RunShape::on_hosts(&hpl, threads, usize::MAX)));
+            all - one
+        };
+        let square = 8 * 8192 * 8192;
+        assert_eq!(more(hpl(200_000, 1, 1, 8192, 1), 64), 63 * square + square / 2);
+        assert_eq!(more(hpl(200_000, 2, 3, 8192, 1), 2), 6 * (square + square / 2));
+        // Two threads of each of three process columns: T = 4.
+        assert_eq!(more(hpl(200_000, 2, 3, 8192, 0), 2), 6 * (3 * square + square / 2));
+        // Of 10 000 × 64 elements, six threads have 100 000 each.
+        assert_eq!(more(hpl(10_000, 1, 1, 64, 1), 64), (6 * 8 + 4) * 64 * 64);
+        assert_eq!(more(hpl(1000, 1, 1, 64, 1), 64), 0);
+        let shape = RunShape::on_hosts(&hpl(200_000, 2, 3, 8192, 0), 2, 3);
+        assert_eq!(shape.fact_threads, 3, "a node of three cores");
+        let most = RunShape { n: usize::MAX, p: usize::MAX, q: usize::MAX, nb: usize::MAX, ..shape };
+        assert_eq!(Workspace::OurProcesses.bytes(most), u64::MAX);
+    }
+
+    #[test]
     fn memory_rises_with_everything() {
-        let base = RunShape { n: 50_000, p: 2, q: 4, nb: 512, depth: 1, device_factors: true };
+        let base = RunShape { n: 50_000, p: 2, q: 4, nb: 512, depth: 1, device_factors: true, fact_threads: 1 };
         let bytes = |shape| Workspace::OurDevice.bytes(shape);
         assert!(bytes(RunShape { n: 50_001, ..base }) > bytes(base));
         assert!(bytes(RunShape { nb: 1024, ..base }) > bytes(base));

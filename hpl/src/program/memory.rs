@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use space::workspace::leading_dimension;
-use space::{Candidate, HplParams, Weights, order};
+use space::workspace::{RunShape, Workspace, leading_dimension};
+use space::{Candidate, EngineParams, HplParams};
 
 use super::RunError;
 use crate::comm::grid;
@@ -86,11 +86,12 @@ impl FreeMemory {
     }
 
     /// Memory of all ranks together when the first node is full, if ranks fill theirs in proportion to their parts of the matrix.
-    fn usable_bytes(&self, hpl: &HplParams, weights: &Weights) -> u64 {
+    fn usable_bytes(&self, hpl: &HplParams, engine: &EngineParams) -> u64 {
         let Self::Nodes(nodes) = self else { return self.bytes() };
         // What is larger than all memory has the parts of the largest that is not: its blocks may be too many to list.
-        let n = if self.needed_bytes(hpl) > self.bytes() { self.most_n(hpl).min(hpl.n) } else { hpl.n };
-        let (ld, cols) = local_shapes(&HplParams { n, ..*hpl }, weights);
+        let lacks = self.needed_bytes(hpl, engine.threads) > self.bytes();
+        let n = if lacks { self.most_n(hpl, engine.threads).min(hpl.n) } else { hpl.n };
+        let (ld, cols) = local_shapes(&HplParams { n, ..*hpl }, &engine.weights);
         let sum = |lens: &[usize]| lens.iter().map(|&len| len as f64).sum::<f64>();
         let all = sum(&ld) * sum(&cols);
         let part = |&rank: &usize| {
@@ -101,28 +102,34 @@ impl FreeMemory {
         nodes.iter().map(full).fold(self.bytes() as f64, f64::min) as u64
     }
 
-    /// Memory that a run takes, all ranks together.
-    fn needed_bytes(&self, &HplParams { n, nb, p, q, depth, .. }: &HplParams) -> u64 {
-        match self {
-            Self::OneProcess(_) => order::required_bytes(n, p, q, nb, depth),
-            Self::Nodes(_) => order::required_bytes_of_processes(n, p, q, nb, depth),
-        }
+    /// Memory that a run takes whose ranks have `threads` threads each, all ranks together: [`Workspace::bytes`].
+    fn needed_bytes(&self, hpl: &HplParams, threads: usize) -> u64 {
+        let workspace = if matches!(self, Self::OneProcess(_)) { Workspace::Hpl } else { Workspace::OurProcesses };
+        workspace.bytes(self.shape(hpl, threads))
     }
 
     /// The largest order, a multiple of NB, that fits one process; no larger one fits the nodes.
-    fn most_n(&self, &HplParams { p, q, nb, depth, .. }: &HplParams) -> usize {
-        order::largest_n(self.bytes(), p, q, nb, depth)
+    fn most_n(&self, hpl: &HplParams, threads: usize) -> usize {
+        Workspace::Hpl.largest_n(self.bytes(), hpl.nb, self.shape(hpl, threads))
+    }
+
+    fn shape(&self, hpl: &HplParams, threads: usize) -> RunShape {
+        let together = match self {
+            Self::OneProcess(_) => hpl.ranks(),
+            Self::Nodes(nodes) => nodes.iter().map(|node| node.ranks.len()).max().unwrap_or(1),
+        };
+        RunShape::on_hosts(hpl, threads, together.saturating_mul(threads))
     }
 
     /// The largest order below that of `hpl`, a multiple of NB, that fits; 0 when not even one block does.
-    fn largest_n(&self, hpl: &HplParams, weights: &Weights) -> usize {
-        let most = self.most_n(hpl);
+    fn largest_n(&self, hpl: &HplParams, engine: &EngineParams) -> usize {
+        let most = self.most_n(hpl, engine.threads);
         if matches!(self, Self::OneProcess(_)) {
             return most;
         }
         let fits = |blocks: usize| {
             let hpl = HplParams { n: blocks * hpl.nb, ..*hpl };
-            self.needed_bytes(&hpl) <= self.usable_bytes(&hpl, weights)
+            self.needed_bytes(&hpl, engine.threads) <= self.usable_bytes(&hpl, engine)
         };
         // `low` blocks fit, `high` do not.
         let (mut low, mut high) = (0, (most / hpl.nb + 1).min(hpl.n.div_ceil(hpl.nb)));
@@ -143,7 +150,7 @@ pub(super) fn check_memory(Candidate { hpl, engine }: &Candidate, free: &FreeMem
         return Ok(());
     }
     let &HplParams { n, nb, p, q, align, .. } = hpl;
-    let (needed_bytes, free_bytes) = (free.needed_bytes(hpl), free.usable_bytes(hpl, &engine.weights));
+    let (needed_bytes, free_bytes) = (free.needed_bytes(hpl, engine.threads), free.usable_bytes(hpl, engine));
     if needed_bytes <= free_bytes {
         let padded_bytes = padded_bytes(hpl);
         return if padded_bytes <= free_bytes {
@@ -152,7 +159,7 @@ pub(super) fn check_memory(Candidate { hpl, engine }: &Candidate, free: &FreeMem
             Err(RunError::Padded { align, padded_bytes, free_bytes })
         };
     }
-    let largest_n = free.largest_n(hpl, &engine.weights);
+    let largest_n = free.largest_n(hpl, engine);
     Err(RunError::TooLarge { n, p, q, nb, needed_bytes, free_bytes, largest_n })
 }
 
@@ -171,7 +178,7 @@ pub(super) fn matrix_lens(candidate: &Candidate) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use space::{EngineParams, Share};
+    use space::{Share, Weights, order};
 
     use super::*;
 
@@ -221,7 +228,7 @@ mod tests {
     fn few_blocks_are_not_in_equal_parts() {
         // Of 10001 columns rank 0 has 4000.
         let uneven = candidate(10_000, 2000, (1, 4), &[]);
-        let needed = nodes(&[0], 4).needed_bytes(&uneven.hpl);
+        let needed = nodes(&[0], 4).needed_bytes(&uneven.hpl, 1);
         named(&uneven, &nodes(&[needed / 10 * 3; 4], 1));
         check_memory(&uneven, &nodes(&[needed / 10 * 4 + needed / 100; 4], 1)).unwrap();
         // Ranks of one node share its memory.
@@ -233,11 +240,25 @@ mod tests {
     #[test]
     fn a_process_needs_memory_for_messages_of_its_own() {
         let run = candidate(20_000, 256, (4, 4), &[]);
-        let needed = FreeMemory::OneProcess(0).needed_bytes(&run.hpl);
+        let needed = FreeMemory::OneProcess(0).needed_bytes(&run.hpl, 1);
         check_memory(&run, &FreeMemory::OneProcess(needed)).unwrap();
         let largest_n = named(&run, &nodes(&[needed], 16));
         assert!((18_000..20_000).contains(&largest_n), "{largest_n}");
         check_memory(&run, &nodes(&[needed + needed / 7], 16)).unwrap();
+    }
+
+    /// 63 copies of L1 of NB = 8192, and what the threads have solved.
+    #[test]
+    fn threads_need_memory_for_their_copies_of_l1() {
+        let mut run = candidate(100_000, 8192, (1, 1), &[]);
+        let free = FreeMemory::OneProcess(120_000_000_000);
+        check_memory(&run, &free).unwrap();
+        run.engine.threads = 64;
+        for free in [free, nodes(&[120_000_000_000], 1)] {
+            let largest_n = named(&run, &free);
+            assert!((80_000..100_000).contains(&largest_n), "{largest_n}");
+            check_memory(&Candidate { hpl: HplParams { n: largest_n, ..run.hpl }, ..run.clone() }, &free).unwrap();
+        }
     }
 
     #[test]

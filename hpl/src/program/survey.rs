@@ -1,20 +1,23 @@
 //! The survey of the ranks instead of a run.
 
-use space::{Candidate, HplParams, order};
+use space::Candidate;
+use space::workspace::{RunShape, Workspace};
 
 use super::job::Job;
 use super::{Ranks, RunError, Runner};
 use crate::measure::survey::RankSurvey;
 
 /// Checks that each rank of the grid has memory for a run on this rank alone, with `free_bytes` for all ranks together.
-fn check_memory_each(hpl: &HplParams, free_bytes: u64) -> Result<(), RunError> {
-    let &HplParams { n, nb, depth, .. } = hpl;
+fn check_memory_each(Candidate { hpl, engine }: &Candidate, free_bytes: u64) -> Result<(), RunError> {
+    let (n, nb) = (hpl.n, hpl.nb);
     let ranks = hpl.ranks().max(1) as u64;
-    let (of_each, free_each) = (order::required_bytes(n, 1, 1, nb, depth), free_bytes / ranks);
+    let cores = hpl.ranks().saturating_mul(engine.threads);
+    let shape = RunShape { p: 1, q: 1, ..RunShape::on_hosts(hpl, engine.threads, cores) };
+    let (of_each, free_each) = (Workspace::Hpl.bytes(shape), free_bytes / ranks);
     if of_each <= free_each {
         return Ok(());
     }
-    let (needed_bytes, largest_n) = (of_each.saturating_mul(ranks), order::largest_n(free_each, 1, 1, nb, depth));
+    let (needed_bytes, largest_n) = (of_each.saturating_mul(ranks), Workspace::Hpl.largest_n(free_each, nb, shape));
     Err(RunError::TooLargeEach { n, nb, ranks: hpl.ranks(), needed_bytes, free_bytes, largest_n })
 }
 
@@ -37,7 +40,7 @@ impl Runner {
         }
         let candidate = self.accept(ranks, candidate, true)?;
         if !force {
-            check_memory_each(&candidate.hpl, ranks.free_memory(candidate.hpl.ranks()).in_equal_parts())?;
+            check_memory_each(&candidate, ranks.free_memory(candidate.hpl.ranks()).in_equal_parts())?;
         }
         let kernels = ranks.kernels(&self.kernels, &candidate.engine.rank_kernels)?;
         let (_, of_ranks) = ranks.run_on_all(&candidate, &Job::Survey(repeats), &kernels, &())?;
@@ -47,7 +50,7 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
-    use space::{DeviceChoice, EngineParams, KernelChoice};
+    use space::{DeviceChoice, EngineParams, HplParams, KernelChoice};
 
     use super::super::memory::{FreeMemory, check_memory};
     use super::*;
@@ -65,13 +68,13 @@ mod tests {
     fn memory_for_a_run_of_each_rank_is_needed() {
         let hpl = HplParams { nb: 128, ..HplParams::baseline(10_000, 1, 8) };
         // The matrix of one run takes 0.8 GB, those of eight ranks 6.4 GB.
-        let message = check_memory_each(&hpl, 5_000_000_000).unwrap_err().to_string();
-        assert!(message.contains("each of 8 ranks runs N=10000") && message.contains("lower N to"), "{message}");
         let one_run = Candidate { hpl, engine: EngineParams::default() };
+        let message = check_memory_each(&one_run, 5_000_000_000).unwrap_err().to_string();
+        assert!(message.contains("each of 8 ranks runs N=10000") && message.contains("lower N to"), "{message}");
         assert!(
             check_memory(&one_run, &FreeMemory::OneProcess(5_000_000_000)).is_ok(),
             "one run of all ranks would fit"
         );
-        assert!(check_memory_each(&hpl, 8_000_000_000).is_ok());
+        assert!(check_memory_each(&one_run, 8_000_000_000).is_ok());
     }
 }

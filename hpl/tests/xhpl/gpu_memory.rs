@@ -81,7 +81,7 @@ fn the_memory_that_a_run_is_said_to_need_is_what_it_needs() {
     for (p, q, blocks, depth) in
         [(1, 1, "32", 1), (1, 1, "32", 3), (1, 1, "0", 1), (1, 2, "32", 1), (2, 1, "32", 1), (2, 2, "0", 2)]
     {
-        let shape = RunShape { n: 768, p, q, nb: 64, depth, device_factors: blocks != "0" };
+        let shape = RunShape { n: 768, p, q, nb: 64, depth, device_factors: blocks != "0", fact_threads: 1 };
         let lists = DEVICE_LISTS_BYTES * (p * q) as u64;
         let counted = Workspace::OurDevice.bytes(shape) - lists;
         let [p, q, depth] = [p, q, depth].map(|number| number.to_string());

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use hpl::program::{RunError, RunOptions, Runner};
 use space::candidate::EngineProfile;
-use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult, Share, Swap, order};
+use space::workspace::{RunShape, Workspace};
+use space::{Candidate, EngineParams, HplParams, KernelChoice, Looking, RunResult, Share, Swap};
 
 use super::waiting::Waiting;
 
@@ -119,8 +120,10 @@ fn candidate(
 
 /// The run at the largest order that `memory_bytes` hold, where they do not hold its own; `None` where even a small one does not fit.
 fn fitting(run: Candidate, memory_bytes: u64) -> Option<Candidate> {
-    let HplParams { n, nb, p, q, depth, .. } = run.hpl;
-    let most = order::largest_n(memory_bytes, p, q, nb, depth);
+    let HplParams { n, nb, .. } = run.hpl;
+    let threads = run.engine.threads;
+    let shape = RunShape::on_hosts(&run.hpl, threads, run.hpl.ranks() * threads);
+    let most = Workspace::Hpl.largest_n(memory_bytes, nb, shape);
     if n <= most { Some(run) } else { (most >= SMALLEST_N).then(|| run.at_n(most)) }
 }
 
@@ -192,6 +195,8 @@ fn order_for(options: &Options<'_>, run_s: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use space::order;
+
     use super::*;
 
     #[test]

@@ -81,8 +81,11 @@ impl GridKind {
     }
 }
 
-/// The rule that leaves no point; `memory`: what runs keep beside the matrix, and whether devices may factor panels.
-pub(super) fn emptied(spec: &DomainSpec, values: &Values, memory: (Workspace, bool)) -> DomainError {
+/// The shape of a run whose ranks have so many threads.
+pub(super) type ShapeOf<'a> = &'a dyn Fn(&HplParams, usize) -> RunShape;
+
+/// The rule that leaves no point; `memory`: what runs keep beside the matrix, and their shapes.
+pub(super) fn emptied(spec: &DomainSpec, values: &Values, memory: (Workspace, ShapeOf<'_>)) -> DomainError {
     let has_grid = |&(ranks, _): &(usize, usize)| values.aspects.iter().any(|&pq| grid_of(ranks, pq).is_some());
     if values.splits.iter().any(has_grid) {
         return too_large(spec, values, memory);
@@ -93,14 +96,18 @@ pub(super) fn emptied(spec: &DomainSpec, values: &Values, memory: (Workspace, bo
 }
 
 /// If there is a grid, only memory can leave no point: the memory of the candidate that needs the least, with the smallest
-/// NB and DEPTH, on the allowed grid that needs the least.
-fn too_large(spec: &DomainSpec, values: &Values, (workspace, device_factors): (Workspace, bool)) -> DomainError {
+/// NB, with the DEPTH and on the allowed grid that need the least.
+fn too_large(spec: &DomainSpec, values: &Values, (workspace, shape_of): (Workspace, ShapeOf<'_>)) -> DomainError {
     let DomainSpec { n, memory_bytes, .. } = *spec;
-    let of_ranks = |&(ranks, _): &(usize, usize)| values.aspects.iter().filter_map(move |&pq| grid_of(ranks, pq));
-    let grids = values.splits.iter().flat_map(of_ranks);
-    let (nb, depth) = (values.nb[0], values.depth[0]);
-    let shape = |(p, q)| RunShape { n, p, q, nb, depth, device_factors };
-    let needs = grids.map(shape).map(|shape| (workspace.bytes(shape), shape));
+    let nb = values.nb[0];
+    let mut shapes = Vec::new();
+    for &(ranks, threads) in &values.splits {
+        for (p, q) in values.aspects.iter().filter_map(|&pq| grid_of(ranks, pq)) {
+            let hpl = |&depth: &usize| HplParams { nb, depth, ..HplParams::baseline(n, p, q) };
+            shapes.extend(values.depth.iter().map(|depth| shape_of(&hpl(depth), threads)));
+        }
+    }
+    let needs = shapes.into_iter().map(|shape| (workspace.bytes(shape), shape));
     let least = needs.min_by_key(|(bytes, shape)| (*bytes, shape.p));
     let (needed_bytes, shape) = least.expect("an allowed number of ranks has an allowed grid");
     let largest_n = workspace.largest_n(memory_bytes, nb, shape);

@@ -46,6 +46,11 @@ pub struct ForeignDomain {
     usual: Candidate,
 }
 
+/// The shape of a run; `device_factors`: blocks of threads of the device factor panels.
+fn shape(&HplParams { n, p, q, nb, depth, .. }: &HplParams, device_factors: bool) -> RunShape {
+    RunShape { n, p, q, nb, depth, device_factors, fact_threads: 1 }
+}
+
 impl ForeignDomain {
     /// The domain of an engine that obeys `foreign`. Where there would be too many points it has fewer values of what
     /// matters least, as [`HplDomain`](super::HplDomain).
@@ -112,7 +117,9 @@ impl ForeignDomain {
         }
         domain.points = enumerate(&domain.dims, limit, begins)?;
         Some(if domain.points.is_empty() {
-            Err(emptied(&domain.spec, &values, (workspace, foreign.may_factor())))
+            let device_factors = foreign.may_factor();
+            let shape_of = |hpl: &HplParams, _| shape(hpl, device_factors);
+            Err(emptied(&domain.spec, &values, (workspace, &shape_of)))
         } else {
             Ok(domain)
         })
@@ -207,8 +214,8 @@ impl ForeignDomain {
     }
 
     /// Whether the memory holds a run; `device_factors`: blocks of threads of the device factor panels.
-    fn fits(&self, &HplParams { n, p, q, nb, depth, .. }: &HplParams, device_factors: bool) -> bool {
-        self.workspace.bytes(RunShape { n, p, q, nb, depth, device_factors }) <= self.spec.memory_bytes
+    fn fits(&self, hpl: &HplParams, device_factors: bool) -> bool {
+        self.workspace.bytes(shape(hpl, device_factors)) <= self.spec.memory_bytes
     }
 
     /// Whether blocks of threads of the device factor panels at these levels.

@@ -85,7 +85,8 @@ impl HplDomain {
             if let Some(points) = enumerate(&domain.dims, limit(index), |levels, _| domain.is_canonical(levels)) {
                 domain.points = points;
                 return if domain.points.is_empty() {
-                    Err(emptied(spec, &domain.values, (spec.workspace(), false)))
+                    let shape_of = |hpl: &HplParams, threads| spec.shape(hpl, threads);
+                    Err(emptied(spec, &domain.values, (spec.workspace(), &shape_of)))
                 } else {
                     Ok(domain)
                 };
@@ -172,7 +173,7 @@ impl HplDomain {
     /// [`Space::canonical`] on levels.
     fn canonical_levels(&self, levels: &Levels) -> Option<Levels> {
         let run = self.chosen(levels)?;
-        let valid = self.is_valid(&run.hpl);
+        let valid = self.is_valid(&run);
         // Neither changes in the canonical form.
         valid.then(|| self.levels(run, [Some(levels[0]), Some(levels[1])])).flatten()
     }
@@ -189,13 +190,13 @@ impl HplDomain {
         exceeds(&self.dims, limit, 3, kind, |levels, _| self.is_canonical(levels))
     }
 
-    fn is_valid(&self, hpl: &HplParams) -> bool {
-        hpl.nbmin <= hpl.nb && self.fits(hpl)
+    fn is_valid(&self, Chosen { hpl, threads, .. }: &Chosen) -> bool {
+        hpl.nbmin <= hpl.nb && self.fits(hpl, *threads)
     }
 
-    /// Whether the memory holds a run.
-    fn fits(&self, hpl: &HplParams) -> bool {
-        self.spec.needed_bytes(hpl) <= self.spec.memory_bytes
+    /// Whether the memory holds a run whose ranks have `threads` threads each.
+    fn fits(&self, hpl: &HplParams, threads: usize) -> bool {
+        self.spec.needed_bytes(hpl, threads) <= self.spec.memory_bytes
     }
 
     fn is_canonical(&self, levels: &[u16]) -> bool {
@@ -203,7 +204,7 @@ impl HplDomain {
         let Some(run) = self.chosen(levels) else { return false };
         let canonical = run.canonical(&self.spec);
         // A parameter without effect may have the first allowed value.
-        self.is_valid(&run.hpl)
+        self.is_valid(&run)
             && (canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels)
     }
 }
@@ -237,7 +238,7 @@ impl Candidates for HplDomain {
     }
 
     fn has_memory_for(&self, candidate: &Candidate) -> bool {
-        self.fits(&candidate.hpl)
+        self.fits(&candidate.hpl, candidate.engine.threads)
     }
 }
 

@@ -33,9 +33,14 @@ pub struct DomainSpec {
 }
 
 impl DomainSpec {
-    /// Memory that a run takes, all ranks together, in bytes.
-    pub(super) fn needed_bytes(&self, &HplParams { n, p, q, nb, depth, .. }: &HplParams) -> u64 {
-        self.workspace().bytes(RunShape { n, p, q, nb, depth, device_factors: false })
+    /// Memory that a run takes whose ranks have `threads` threads each, all ranks together, in bytes.
+    pub(super) fn needed_bytes(&self, hpl: &HplParams, threads: usize) -> u64 {
+        self.workspace().bytes(self.shape(hpl, threads))
+    }
+
+    /// The shape of a run of our engine whose ranks have `threads` threads each.
+    pub(super) fn shape(&self, hpl: &HplParams, threads: usize) -> RunShape {
+        RunShape::on_hosts(hpl, threads, self.most_threads.unwrap_or(self.cores))
     }
 
     /// What runs keep beside their matrix.

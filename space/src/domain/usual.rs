@@ -80,8 +80,11 @@ impl Expert {
         profile: EngineProfile,
     ) -> Result<Self, String> {
         let candidate = self.candidate(default, profile);
-        let HplParams { n, p, q, nb, depth, .. } = candidate.hpl;
-        if workspace.bytes(RunShape { n, p, q, nb, depth, device_factors: false }) > memory_bytes {
+        let HplParams { p, q, nb, .. } = candidate.hpl;
+        // Other engines keep no L1 for each thread.
+        let threads = if profile == EngineProfile::Ours { self.threads } else { 1 };
+        let cores = self.ranks.saturating_mul(threads);
+        if workspace.bytes(RunShape::on_hosts(&candidate.hpl, threads, cores)) > memory_bytes {
             return Err(format!("the expert's configuration (NB {nb}, {p}×{q}) does not fit the memory"));
         }
         if candidate == default.canonical(profile) {

@@ -163,7 +163,8 @@ impl WeightedDomain {
         };
         let more = most(&weights.rows) * most(&weights.columns);
         let share_one = spec.unequal.node_cores.is_none() && !spec.has_nodes();
-        share_one || spec.needed_bytes(&candidate.hpl) as f64 * more <= spec.memory_bytes as f64
+        share_one
+            || spec.needed_bytes(&candidate.hpl, candidate.engine.threads) as f64 * more <= spec.memory_bytes as f64
     }
 
     /// All combinations on the grid of `candidate`. Those that deal the same blocks are represented by equal weights if

@@ -166,7 +166,7 @@ fn an_empty_domain_says_why() {
     let in_16_mib = |n| HplDomain::new(&DomainSpec { memory_bytes: 16 << 20, ..spec(n, 2) });
     assert!(in_16_mib(lower).is_ok() && in_16_mib(lower + 100).is_err(), "{memory}");
     // Many grids, so the smallest NB is 32.
-    let needed = required_bytes(8000, 1, 1, 32, 0);
+    let needed = required_bytes(8000, 1, 1, 32, 0) + (1 << 20);
     assert!(HplDomain::new(&DomainSpec { memory_bytes: needed, ..spec(8000, 240) }).is_ok());
     assert!(message(DomainSpec { memory_bytes: needed / 2, ..spec(8000, 240) }).contains("lower N to at most"));
     assert_eq!(message(spec(0, 2)), "N must be at least 1, found 0");

@@ -103,7 +103,7 @@ fn an_order_of_0_is_refused() {
 /// RFACT and memory.
 #[test]
 fn no_point_is_missing_where_a_device_may_factor_panels() {
-    let shape = RunShape { n: 1000, p: 1, q: 1, nb: 128, depth: 2, device_factors: true };
+    let shape = RunShape { n: 1000, p: 1, q: 1, nb: 128, depth: 2, device_factors: true, fact_threads: 1 };
     let tight = Workspace::OurDevice.bytes(shape);
     let cases = [(["32", "0"], 1 << 33, 30), (["0", "32"], 1 << 33, 30), (["0", "32"], tight, 3)];
     for (blocks, memory_bytes, expected) in cases {

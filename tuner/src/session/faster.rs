@@ -136,7 +136,7 @@ impl Look<'_> {
         };
         let here = Here { cores: cores.len(), memory_bytes: self.facts.memory_available_bytes };
         let room = Room::new(&engine, here, Some(&gpus::machine(&gpus, self.facts)), Wanted::default());
-        let most = engine.largest_order(room.memory_bytes.unwrap_or(0), room.places);
+        let most = engine.largest_order(room.memory_bytes.unwrap_or(0), room.places, 1);
         let runs = GpuRuns { look: self, engine, room };
         if let Some(n) = self.n.filter(|n| *n > most) {
             return (None, format!("{gpus}: their memory holds N = {most}, not {n}; the session is on the processors"));

@@ -60,7 +60,9 @@ pub fn largest_safe_n(spec: &DomainSpec, engine: &Engine) -> usize {
     let most_threads = engine.mpi_job().and_then(|job| job.most_threads);
     let apart = most_threads.is_some_and(|most| most < spec.cores);
     let memory_bytes = (spec.memory_bytes as f64 * spec.unequal.fillable(apart)) as u64;
-    engine.largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores))
+    // Of ranks that are searched those of one thread each need the most.
+    let threads = spec.threads.or(spec.ranks.map(|ranks| spec.cores / ranks.max(1))).unwrap_or(1);
+    engine.largest_order(memory_bytes, spec.ranks.unwrap_or(spec.cores), threads)
 }
 
 /// [`largest_safe_n`], and no larger than what fits of the candidate within `limits` that is nearest to the usual one: the NB, grid, ranks or

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 const TILE: usize = 8;
 
 /// Minimum elements per thread: with fewer, the barriers cost more than the additional threads save.
-const PER_THREAD: usize = 100_000;
+const PER_THREAD: usize = space::workspace::FACT_ELEMENTS;
 
 /// Factors the panel's columns of `a` by as many threads of `team` as have [`PER_THREAD`] elements each; returns how many.
 ///
@@ -101,7 +101,7 @@ fn factor_in_team<C: Comm>(
         if let Some((above, tile)) = take(thread) {
             // A failure breaks the barrier, where the first thread finds it; also that there is no memory for L1.
             let _ = shared.barrier.guard(|| {
-                let mut buffer = scratch.take(jb, jb);
+                let mut buffer = scratch.take_l1(jb);
                 let l1 = StoredMut::new(buffer.mat(), form);
                 PanelThread::<C>::new(shared, thread, None, above, tile, l1).run(from)
             });

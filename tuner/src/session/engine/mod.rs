@@ -246,22 +246,21 @@ impl Engine {
         }
     }
 
-    /// The largest order whose matrix and workspace fit `memory_bytes` on the squarest grid of `ranks`, with any NB that is searched. On devices and
+    /// The largest order whose matrix and workspace fit `memory_bytes` on the squarest grid of `ranks` of `threads` threads each, with any NB that is searched. On devices and
     /// on long grids, where the largest NBs would cost more than a hundredth of N, with the usual one: others are then searched as far as they fit.
-    pub fn largest_order(&self, memory_bytes: u64, ranks: usize) -> usize {
-        let ((p, q), most) = (squarest(ranks), self.largest_nb());
-        let ours = Some(HplParams::baseline(0, p, q).nb);
-        let (workspace, usual_nb, device_factors) = match self {
-            Self::Ours => (Workspace::Hpl, ours, false),
-            Self::Launched(_) => (Workspace::OurProcesses, ours, false),
+    pub fn largest_order(&self, memory_bytes: u64, ranks: usize, threads: usize) -> usize {
+        let ((p, q), most, ours) = (squarest(ranks), self.largest_nb(), Some(HplParams::baseline(0, 1, 1).nb));
+        let (workspace, usual_nb, device_factors, fact_threads) = match self {
+            Self::Ours => (Workspace::Hpl, ours, false, threads),
+            Self::Launched(_) => (Workspace::OurProcesses, ours, false, threads),
             Self::Foreign(foreign) => {
                 let profile = foreign.profile();
-                (profile.workspace, profile.usual_nb, profile.obeyed().usually_factors())
+                (profile.workspace, profile.usual_nb, profile.obeyed().usually_factors(), 1)
             }
         };
         let on_devices = workspace == Workspace::OurDevice;
         let with = |nb: usize| {
-            let shape = RunShape { n: 0, p, q, nb, depth: 1, device_factors };
+            let shape = RunShape { n: 0, p, q, nb, depth: 1, device_factors, fact_threads };
             workspace.largest_n(memory_bytes, if on_devices { ROUND_TO } else { nb }, shape)
         };
         let any = with(most);

@@ -120,7 +120,7 @@ fn n_fills_the_memory_of_gpus() {
     let cuda = Engine::chosen(Some("cuda"), None, None).unwrap();
     // 95 % of an H100's 85 GB: √(80.75 GB / 8) = 100 468.
     let one = 80_750_000_000;
-    let n = cuda.largest_order(one, 1);
+    let n = cuda.largest_order(one, 1, 1);
     assert!((99_900..100_468).contains(&n), "{n}");
     let spec = |n| DomainSpec {
         n,
@@ -146,10 +146,10 @@ fn n_fills_the_memory_of_gpus() {
     let message = cuda.domain(&spec(n + 1024)).err().unwrap().to_string();
     assert!(message.contains("lower N to at most"), "{message}");
     // 2×4: rows of exchanges are in the memory of the devices as well.
-    let eight = cuda.largest_order(8 * one, 8);
+    let eight = cuda.largest_order(8 * one, 8, 1);
     assert!((270_000..280_000).contains(&eight), "{eight}");
     let rochpl = Engine::chosen(Some("rochpl"), None, None).unwrap();
-    assert_eq!(rochpl.largest_order(one, 1), space::domain::largest_n(one, 1, 1, rochpl.largest_nb(), 1));
+    assert_eq!(rochpl.largest_order(one, 1, 1), space::domain::largest_n(one, 1, 1, rochpl.largest_nb(), 1));
 }
 
 /// Panels of NB = 512 on 1×31 left a third of the memory empty.
@@ -157,7 +157,7 @@ fn n_fills_the_memory_of_gpus() {
 fn a_prime_number_of_cores_fills_the_memory_as_well() {
     let memory_bytes = 64 << 30;
     for engine in [Engine::Ours, Engine::Launched(MpiJob::new("mpirun -n {np}", "xhpl".into()))] {
-        let [prime, other] = [31, 32].map(|cores| engine.largest_order(memory_bytes, cores));
+        let [prime, other] = [31, 32].map(|cores| engine.largest_order(memory_bytes, cores, 1));
         assert!(prime > other * 19 / 20, "{prime} of {other}");
         let spec = DomainSpec { cores: 31, memory_bytes, ..hpl::machine::host::facts().domain_spec(prime) };
         let (domain, usual) = engine.domain(&spec).unwrap();
@@ -171,7 +171,7 @@ fn processes_have_memory_for_their_messages_at_the_largest_n() {
     let job = MpiJob::new("mpirun -n {np}", "xhpl".into());
     let (threads, processes) = (Engine::Ours, Engine::Launched(job));
     let memory_bytes = 64 << 30;
-    let [one, other] = [&threads, &processes].map(|engine| engine.largest_order(memory_bytes, 16));
+    let [one, other] = [&threads, &processes].map(|engine| engine.largest_order(memory_bytes, 16, 1));
     assert!(other < one && other > one * 9 / 10, "{other} of {one}");
     let facts = hpl::machine::host::facts();
     let spec = |n| DomainSpec { cores: 16, memory_bytes, ranks: Some(16), threads: None, ..facts.domain_spec(n) };

@@ -257,7 +257,7 @@ impl Room {
                 "run times are predicted from rate_gflops or peak_gflops of the nodes until the first run has ended";
             (equal_places(places, place_gflops, layers), note)
         } else {
-            let n = n.unwrap_or_else(|| engine.largest_order(spec.memory_bytes, self.used));
+            let n = n.unwrap_or_else(|| engine.largest_order(spec.memory_bytes, self.used, 1));
             let spec = DomainSpec { n, ..spec.clone() };
             engine.check_fits(&spec)?;
             let usual = engine.usual(&spec)?;

@@ -30,7 +30,7 @@ fn accelerators_have_the_matrix_and_a_rank_each() {
     let nodes = [node(1, 112, 640, Some(8))];
     let one = room("nvidia", &nodes, None);
     assert_eq!((one.places, one.memory_bytes), (8, Some(608_000_000_000)));
-    let n = engine("nvidia").largest_order(one.memory_bytes.unwrap(), one.places);
+    let n = engine("nvidia").largest_order(one.memory_bytes.unwrap(), one.places, 1);
     assert!((255_000..265_000).contains(&n), "{n}");
     // Half of them have half of the memory, and what the description keeps is kept.
     assert_eq!(room("nvidia", &nodes, Some(4)).memory_bytes, Some(304_000_000_000));
