@@ -1,6 +1,6 @@
-//! NVML, the library of NVIDIA's driver, as far as energy, power and its limit, clock and temperature go.
+//! NVML, the library of NVIDIA's driver, as far as energy, power and its limit, clock, temperature and free memory go.
 
-use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -38,6 +38,10 @@ pub(crate) struct Nvml {
     clock: Option<unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> c_int>,
     /// With the sensor, and in °C.
     temperature: Option<unsafe extern "C" fn(Handle, c_uint, *mut c_uint) -> c_int>,
+    /// With the PCI address.
+    at: Option<unsafe extern "C" fn(*const c_char, *mut Handle) -> c_int>,
+    /// With all, the free and the used bytes.
+    memory: Option<unsafe extern "C" fn(Handle, *mut [c_ulonglong; 3]) -> c_int>,
     devices: Vec<usize>,
 }
 
@@ -113,6 +117,10 @@ impl Nvml {
         let clock = unsafe { library.get(b"nvmlDeviceGetClockInfo\0") };
         // SAFETY: as above.
         let temperature = unsafe { library.get(b"nvmlDeviceGetTemperature\0") };
+        // SAFETY: it takes a text that ends with 0 and a pointer to a handle.
+        let at = unsafe { library.get(b"nvmlDeviceGetHandleByPciBusId_v2\0") };
+        // SAFETY: it takes a handle and a pointer to a structure of three unsigned long long int.
+        let memory = unsafe { library.get(b"nvmlDeviceGetMemoryInfo\0") };
         Ok(Self {
             limit: limit.ok().map(|symbol| *symbol),
             limits: limits.ok().map(|symbol| *symbol),
@@ -121,6 +129,8 @@ impl Nvml {
             power: power.ok().map(|symbol| *symbol),
             clock: clock.ok().map(|symbol| *symbol),
             temperature: temperature.ok().map(|symbol| *symbol),
+            at: at.ok().map(|symbol| *symbol),
+            memory: memory.ok().map(|symbol| *symbol),
             devices: (0..devices).filter_map(of).collect(),
         })
     }
@@ -132,6 +142,20 @@ impl Nvml {
 
     fn handle(&self, device: GpuIndex) -> Handle {
         std::ptr::with_exposed_provenance_mut(self.devices[device.0])
+    }
+
+    /// Bytes of the memory of the accelerator at this PCI address that nothing uses.
+    pub(crate) fn free_bytes_at(&self, address: &str) -> Option<u64> {
+        let address = CString::new(address).ok()?;
+        let mut device: Handle = std::ptr::null_mut();
+        // SAFETY: the text ends with 0, the pointer is that of a variable.
+        if unsafe { self.at?(address.as_ptr(), &raw mut device) } != SUCCESS {
+            return None;
+        }
+        let mut bytes: [c_ulonglong; 3] = [0; 3];
+        // SAFETY: the handle is one of the library, the pointer that of three numbers.
+        let code = unsafe { self.memory?(device, &raw mut bytes) };
+        (code == SUCCESS).then_some(bytes[1])
     }
 
     /// Joules since the driver was loaded.
@@ -196,5 +220,38 @@ impl Nvml {
             NO_PERMISSION => Err(LimitRefused::NoPermission),
             code => Err(LimitRefused::Code(code)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn free_memory_is_that_of_the_accelerator_at_the_address() {
+        let text = r#"
+            #include <string.h>
+            static int card;
+            int nvmlInit_v2(void) { return 0; }
+            int nvmlDeviceGetCount_v2(unsigned *count) { *count = 0; return 0; }
+            int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { return 6; }
+            int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **device) {
+                *device = &card; return strcmp(address, "0000:c7:00.0") ? 6 : 0;
+            }
+            int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *bytes) {
+                bytes[0] = 80; bytes[1] = 60; bytes[2] = 20; return device != &card;
+            }
+        "#;
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("usr/lib")).unwrap();
+        let source = root.path().join("nvml.c");
+        std::fs::write(&source, text).unwrap();
+        let built =
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(root.path().join(BELOW)).arg(&source).status();
+        assert!(built.unwrap().success());
+        let nvml = Nvml::below(root.path()).unwrap().unwrap();
+        assert_eq!([nvml.free_bytes_at("0000:c7:00.0"), nvml.free_bytes_at("0000:c8:00.0")], [Some(60), None]);
     }
 }

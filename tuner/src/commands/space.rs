@@ -211,7 +211,7 @@ mod tests {
                 platform: "cuda".to_owned(),
                 driver: "12.9".to_owned(),
                 libraries: Vec::new(),
-                devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80 << 30 }; count],
+                devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80 << 30, free_bytes: None }; count],
             };
             let cuda = if count > 0 { Ok(gpus) } else { Err(none()) };
             let machine = machine_of(None, &engine, &facts(), || [("cuda", cuda), ("hip", Err(none()))]).unwrap();

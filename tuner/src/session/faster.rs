@@ -268,7 +268,7 @@ mod tests {
             platform: "cuda".to_owned(),
             driver: "12.9".to_owned(),
             libraries: Vec::new(),
-            devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80_000_000_000 }],
+            devices: vec![GpuFacts { name: "GPU".to_owned(), memory_bytes: 80_000_000_000, free_bytes: None }],
         };
         let mut shown = Shown {
             platform: "cuda",

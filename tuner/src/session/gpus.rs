@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use hpl::backend::device::{DeviceError, FoundGpus};
+use hpl::backend::device::{DeviceError, FoundGpus, GpuFacts};
 use hpl::machine::host::HostFacts;
 use objectives::foreign::MatrixMemory;
 use objectives::real::answer_within;
@@ -37,7 +37,7 @@ const DEVICES: [(&str, &str); 2] = [("cuda", "/dev/nvidiactl"), ("hip", "/dev/kf
 /// Time limit of the child: the driver of a node of many GPUs takes long to start, and so does it to load libraries from a network.
 const ANSWERS: Duration = Duration::from_mins(1);
 
-/// Bytes of a GPU that driver and libraries take at least, and the part of its memory.
+/// Bytes of a GPU that driver and libraries take at least, and the part of its memory. Of free memory a run loses no more than the bytes.
 const RESERVED_BYTES: u64 = 1 << 30;
 const RESERVED_PART: u64 = 20;
 
@@ -100,13 +100,14 @@ pub fn described(
 pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
     let used = gpus.in_use();
     let least = used.iter().map(|device| device.memory_bytes).min().unwrap_or(0);
+    let fillable = used.iter().map(fillable_bytes).min().unwrap_or(0);
     let node = Node {
         name: facts.hostname.clone(),
         count: 1,
         cores: facts.cores_allowed.len(),
         // Ranks have equal shares.
         memory_bytes: least.saturating_mul(used.len() as u64),
-        reserved_bytes: (least / RESERVED_PART).max(RESERVED_BYTES.min(least / 4)).saturating_mul(used.len() as u64),
+        reserved_bytes: (least - fillable).saturating_mul(used.len() as u64),
         accelerators: Some(used.len()),
         ..Node::default()
     };
@@ -114,18 +115,28 @@ pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
     Machine { host, nodes: vec![node], ..Machine::default() }
 }
 
+/// Bytes of a GPU that a run can fill.
+fn fillable_bytes(gpu: &GpuFacts) -> u64 {
+    let all = gpu.memory_bytes;
+    let own = RESERVED_BYTES.min(all / 4);
+    let free = gpu.free_bytes.map_or(all, |free| free.saturating_sub(own));
+    (all - (all / RESERVED_PART).max(own)).min(free)
+}
+
 #[cfg(test)]
 mod tests {
-    use hpl::backend::device::GpuFacts;
-
     use super::*;
+
+    fn gpu(memory_bytes: u64, free_bytes: Option<u64>) -> GpuFacts {
+        GpuFacts { name: "GPU".to_owned(), memory_bytes, free_bytes }
+    }
 
     fn drivers(cuda: Option<&[u64]>) -> Drivers {
         let found = |bytes: &[u64]| FoundGpus {
             platform: "cuda".to_owned(),
             driver: "12.9".to_owned(),
             libraries: vec!["libcuda.so.1".to_owned()],
-            devices: bytes.iter().map(|&memory_bytes| GpuFacts { name: "GPU".to_owned(), memory_bytes }).collect(),
+            devices: bytes.iter().map(|&memory_bytes| gpu(memory_bytes, None)).collect(),
         };
         let none = |device: &str| DeviceError {
             device: device.to_owned(),
@@ -153,6 +164,21 @@ mod tests {
             assert!(machine.host.origin.contains("driver 12.9"), "{}", machine.host.origin);
             Machine::parse(&machine.to_toml().unwrap()).unwrap();
         }
+    }
+
+    /// The first run failed.
+    #[test]
+    fn memory_that_other_processes_use_is_left_to_them() {
+        let fillable = |free_bytes| fillable_bytes(&gpu(80 << 30, free_bytes));
+        assert_eq!([None, Some(79 << 30)].map(fillable), [76 << 30; 2]);
+        assert_eq!([Some(20 << 30), Some(0)].map(fillable), [19 << 30, 0]);
+        let devices = vec![gpu(80 << 30, Some(79 << 30)), gpu(80 << 30, Some(21 << 30))];
+        let (platform, driver) = ("cuda".to_owned(), "12.9".to_owned());
+        let found = FoundGpus { platform, driver, libraries: Vec::new(), devices };
+        let machine = machine(&found, &hpl::machine::host::facts());
+        let node = &machine.nodes[0];
+        assert_eq!(node.memory_bytes - node.reserved_bytes, 40 << 30, "equal shares");
+        assert!(machine.host.origin.contains("GB free)"), "{}", machine.host.origin);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! All calls of their functions are in this folder. Their pointers are inside memory that [`memory`] owns or that a message
 //! keeps; the device has executed what it was given before any of it is freed.
 //!
-//! [`found`] tells which devices there are, [`nearby`] which cores are beside each, [`compute_units`] how much an AMD device computes at a time.
+//! [`found`] tells which devices there are, [`free_memory`] what of their memory is free, [`nearby`] which cores are beside each, [`compute_units`] how much an AMD device computes at a time.
 
 mod blas;
 mod code_cache;
@@ -20,6 +20,7 @@ mod device;
 mod driver;
 mod errors;
 mod found;
+mod free_memory;
 mod generator;
 mod kernels;
 mod leaves;
