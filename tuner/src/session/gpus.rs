@@ -107,7 +107,7 @@ pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
         cores: facts.cores_allowed.len(),
         // Ranks have equal shares.
         memory_bytes: least.saturating_mul(used.len() as u64),
-        reserved_bytes: (least - fillable).saturating_mul(used.len() as u64),
+        reserved_bytes: least.saturating_sub(fillable).saturating_mul(used.len() as u64),
         accelerators: Some(used.len()),
         ..Node::default()
     };
@@ -115,12 +115,12 @@ pub(super) fn machine(gpus: &FoundGpus, facts: &HostFacts) -> Machine {
     Machine { host, nodes: vec![node], ..Machine::default() }
 }
 
-/// Bytes of a GPU that a run can fill.
+/// Bytes of a GPU that a run can fill; at least 1, as a description keeps less than all.
 fn fillable_bytes(gpu: &GpuFacts) -> u64 {
     let all = gpu.memory_bytes;
     let own = RESERVED_BYTES.min(all / 4);
     let free = gpu.free_bytes.map_or(all, |free| free.saturating_sub(own));
-    (all - (all / RESERVED_PART).max(own)).min(free)
+    (all - (all / RESERVED_PART).max(own)).min(free).max(1)
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     fn memory_that_other_processes_use_is_left_to_them() {
         let fillable = |free_bytes| fillable_bytes(&gpu(80 << 30, free_bytes));
         assert_eq!([None, Some(79 << 30)].map(fillable), [76 << 30; 2]);
-        assert_eq!([Some(20 << 30), Some(0)].map(fillable), [19 << 30, 0]);
+        assert_eq!([Some(20 << 30), Some(0)].map(fillable), [19 << 30, 1]);
         let devices = vec![gpu(80 << 30, Some(79 << 30)), gpu(80 << 30, Some(21 << 30))];
         let (platform, driver) = ("cuda".to_owned(), "12.9".to_owned());
         let found = FoundGpus { platform, driver, libraries: Vec::new(), devices };
