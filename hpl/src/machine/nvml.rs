@@ -22,9 +22,16 @@ const MILLI: f64 = 1e3;
 
 type Handle = *mut c_void;
 
-/// An accelerator, as the library numbers it.
+/// An accelerator, as the library numbers it: also those count that it does not open.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GpuIndex(usize);
+
+impl GpuIndex {
+    /// Its number.
+    pub(crate) fn number(self) -> usize {
+        self.0
+    }
+}
 
 /// The calls of the library, which stays loaded.
 #[derive(Debug)]
@@ -42,7 +49,8 @@ pub(crate) struct Nvml {
     at: Option<unsafe extern "C" fn(*const c_char, *mut Handle) -> c_int>,
     /// With all, the free and the used bytes.
     memory: Option<unsafe extern "C" fn(Handle, *mut [c_ulonglong; 3]) -> c_int>,
-    devices: Vec<usize>,
+    /// The handle of each, or NVML's code where it is not opened.
+    devices: Vec<Result<usize, c_int>>,
 }
 
 /// Why a power limit cannot be set.
@@ -101,7 +109,10 @@ impl Nvml {
         let of = |index| {
             let mut device: Handle = std::ptr::null_mut();
             // SAFETY: the index is below the count, the pointer that of a variable.
-            (unsafe { handle(index, &raw mut device) } == SUCCESS).then_some(device.expose_provenance())
+            match unsafe { handle(index, &raw mut device) } {
+                SUCCESS => Ok(device.expose_provenance()),
+                code => Err(code),
+            }
         };
         // SAFETY: they take a handle and a pointer to an unsigned (long long) int.
         let energy = unsafe { library.get(b"nvmlDeviceGetTotalEnergyConsumption\0") };
@@ -131,17 +142,24 @@ impl Nvml {
             temperature: temperature.ok().map(|symbol| *symbol),
             at: at.ok().map(|symbol| *symbol),
             memory: memory.ok().map(|symbol| *symbol),
-            devices: (0..devices).filter_map(of).collect(),
+            devices: (0..devices).map(of).collect(),
         })
     }
 
-    /// Its accelerators.
-    pub(crate) fn gpus(&self) -> impl Iterator<Item = GpuIndex> + use<> {
-        (0..self.devices.len()).map(GpuIndex)
+    /// Its accelerators, but those that it does not open.
+    pub(crate) fn gpus(&self) -> impl Iterator<Item = GpuIndex> {
+        (0..self.devices.len()).filter_map(|index| self.gpu(index))
+    }
+
+    /// The numbers of those that it does not open, with NVML's code. One that this process may not use, as that of another job, is none of them:
+    /// no run of it is there.
+    pub(crate) fn not_opened(&self) -> impl Iterator<Item = (usize, c_int)> {
+        let code = |(index, device): (usize, &Result<usize, c_int>)| Some((index, device.err()?));
+        self.devices.iter().enumerate().filter_map(code).filter(|&(_, code)| code != NO_PERMISSION)
     }
 
     fn handle(&self, device: GpuIndex) -> Handle {
-        std::ptr::with_exposed_provenance_mut(self.devices[device.0])
+        std::ptr::with_exposed_provenance_mut(self.devices[device.0].unwrap_or(0))
     }
 
     /// Bytes of the memory of the accelerator at this PCI address that nothing uses.
@@ -190,9 +208,9 @@ impl Nvml {
         (code == SUCCESS).then_some(f64::from(celsius))
     }
 
-    /// The accelerator of this number, if there is one.
+    /// The accelerator of this number, if there is one that is opened.
     pub(crate) fn gpu(&self, index: usize) -> Option<GpuIndex> {
-        (index < self.devices.len()).then_some(GpuIndex(index))
+        self.devices.get(index)?.is_ok().then_some(GpuIndex(index))
     }
 
     /// Its power limit in milliwatts.

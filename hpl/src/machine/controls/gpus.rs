@@ -34,7 +34,8 @@ impl GpuLimits {
         let nvml = library(root)?;
         let mut found = Self { nvml, controls: Vec::new() };
         let mut least_mw = 0;
-        for (index, gpu) in found.nvml.gpus().enumerate() {
+        for gpu in found.nvml.gpus() {
+            let index = gpu.number();
             let limit = found.nvml.limit_mw(gpu).zip(found.nvml.limits_mw(gpu));
             let Some((found_mw, [least, _])) = limit else {
                 let why = "the driver gives no power limit of it".to_owned();

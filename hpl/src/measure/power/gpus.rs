@@ -23,7 +23,18 @@ pub(super) fn find(root: &Path, found: &mut FoundSensors) {
 }
 
 fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
-    for (index, device) in nvml.gpus().enumerate() {
+    let name = |index: usize| format!("gpu-{index}");
+    for (index, code) in nvml.not_opened() {
+        found.unreadable.push(Unreadable {
+            source: "nvml".to_owned(),
+            name: name(index),
+            covers: Covers::Accelerator,
+            why: format!("the driver does not open it, code {code} of NVML"),
+            way_out: "see what nvidia-smi and the kernel log say of it".to_owned(),
+        });
+    }
+    for device in nvml.gpus() {
+        let name = name(device.number());
         // Energy is counted from Volta on, and not in guests.
         let access = if nvml.energy_j(device).is_some() {
             Access::NvmlEnergy(nvml.clone(), device)
@@ -32,7 +43,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
         } else {
             found.unreadable.push(Unreadable {
                 source: "nvml".to_owned(),
-                name: format!("gpu-{index}"),
+                name,
                 covers: Covers::Accelerator,
                 why: "the driver gives neither energy nor power of it".to_owned(),
                 way_out: "run on the host: guests and parts of an accelerator (vGPU, MIG) have no power of their own"
@@ -40,7 +51,7 @@ fn sensors(nvml: &Arc<Nvml>, found: &mut FoundSensors) {
             });
             continue;
         };
-        found.push(SensorFacts::new("nvml", format!("gpu-{index}"), Covers::Accelerator), access);
+        found.push(SensorFacts::new("nvml", name, Covers::Accelerator), access);
     }
 }
 
@@ -96,6 +107,23 @@ mod tests {
         assert_eq!((after - before, value(1)), (250.0, Some(SensorValue::Watts(71.5))));
         let [unreadable] = sensors.unreadable() else { panic!("{sensors:?}") };
         assert!(unreadable.to_string().contains("gpu-2") && unreadable.way_out.contains("MIG"), "{unreadable}");
+    }
+
+    /// The accelerators after one that is not opened had the numbers of those before them.
+    #[test]
+    fn accelerators_keep_their_numbers() {
+        let root = tempfile::tempdir().unwrap();
+        // The first one is another job's, the third is lost.
+        let text = FAKE.replace("*count = 3", "*count = 4").replace("cards[3]", "cards[4]").replace(
+            "*device = &cards[index]; return 0;",
+            "*device = &cards[index]; return index == 0 ? 4 : index == 2 ? 15 : 0;",
+        );
+        library(root.path(), &text.replace("!= &cards[0]", "== &cards[0]").replace("== &cards[2]", "== &cards[0]"));
+        let sensors = PowerSensors::find(root.path());
+        let names: Vec<&str> = sensors.set().all().iter().map(|sensor| sensor.name.as_str()).collect();
+        assert_eq!(names, ["gpu-1", "gpu-3"]);
+        let [lost] = sensors.unreadable() else { panic!("{sensors:?}") };
+        assert!(lost.to_string().starts_with("nvml gpu-2: the driver does not open it, code 15"), "{lost}");
     }
 
     #[test]

@@ -49,14 +49,17 @@ impl SensorSet {
         chosen.iter().any(|&index| self.0[index].covers != Covers::Accelerator)
     }
 
-    /// Those that measure packages or their memory by the same interface as these sensors do: without them these are not the whole node.
+    /// Those that measure packages or their memory by the same interface as these sensors do, and accelerators where these do not measure the
+    /// whole node at once: without them these are not the whole node.
     pub fn lacking<'a>(&self, chosen: &[usize], unreadable: &'a [Unreadable]) -> Vec<&'a Unreadable> {
         let is_alike = |sensor: &Unreadable| {
             let is_part = |covers: Covers| matches!(covers, Covers::Package | Covers::Memory);
             let alike = |&index: &usize| self.0[index].source == sensor.source && is_part(self.0[index].covers);
             is_part(sensor.covers) && chosen.iter().any(alike)
         };
-        unreadable.iter().filter(|sensor| is_alike(sensor)).collect()
+        let whole = chosen.iter().any(|&index| self.0[index].covers == Covers::Node);
+        let is_accelerator = |sensor: &Unreadable| sensor.covers == Covers::Accelerator && !whole;
+        unreadable.iter().filter(|sensor| is_alike(sensor) || is_accelerator(sensor)).collect()
     }
 
     /// Interfaces with the names of these sensors, `powercap package-0 dram-0, nvml gpu-0`.

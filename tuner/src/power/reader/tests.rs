@@ -88,6 +88,22 @@ fn one_package_of_two_is_no_node() {
     assert!(!reader.can_read() && reader.sentences()[1].contains("udev"), "{:?}", reader.sentences());
 }
 
+/// GFLOPS/W were those without it.
+#[test]
+fn processors_without_an_accelerator_are_no_node() {
+    let root = tempfile::tempdir().unwrap();
+    tree(root.path());
+    let sensor = root.path().join("sys/class/hwmon/hwmon0");
+    fs::create_dir_all(sensor.join("power1_average")).unwrap();
+    fs::write(sensor.join("name"), "amdgpu\n").unwrap();
+    let reader = PowerReader::new(root.path(), None, RunsOn::ThisNode);
+    let found = reader.of_run(&samples(&busy()), &spans()).unwrap().unwrap();
+    assert!(found.source.contains("not Green500 grade; without amdgpu-0"), "{}", found.source);
+    let columns = found.columns(Some(600.0));
+    assert_eq!((columns.power_w, columns.gflops_per_w), (Some(300.0), None));
+    assert!(!reader.can_read());
+}
+
 #[test]
 fn of_several_nodes_the_reading_is_that_of_one() {
     let root = tempfile::tempdir().unwrap();
