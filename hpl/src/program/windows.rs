@@ -93,7 +93,6 @@ pub fn result_of(
     host: String,
 ) -> WindowsResult {
     let prediction = predict(&candidate, &report);
-    let n = candidate.hpl.n;
     let WindowsReport { trsv_s, generate_s, check_s, phases, windows } = report;
     let windows: Vec<_> = windows.iter().map(|times| window(times, threshold)).collect();
     WindowsResult {
@@ -104,8 +103,7 @@ pub fn result_of(
         check_s,
         phases,
         predicted_time_s: prediction.time_s,
-        // Without steps the time is 0.
-        predicted_rate_gflops: if n == 0 { 0.0 } else { flops::rate_gflops(n, prediction.time_s) },
+        predicted_rate_gflops: flops::rate_gflops(candidate.hpl.n, prediction.time_s),
         predicted_spread_s: prediction.spread_s,
         predicted_trsv_s: trsv_s,
         started_utc: jiff::Timestamp::now().to_string(),
