@@ -9,6 +9,10 @@ pub const MAX_THREADS: usize = 16_384;
 /// Maximum cores or accelerators of all nodes together; a larger number is taken as an input error.
 pub const MAX_PLACES: usize = 1 << 24;
 
+/// Largest DEPTH of which that many panels and one more can be on their way along a process row: each has a tag of its own, of which MPI
+/// has 32768 at least.
+pub const MAX_DEPTH: usize = 4095;
+
 const IN_ONE_PROCESS: &str = " in one process";
 
 /// A hard rule that a candidate breaks.
@@ -30,6 +34,20 @@ pub enum RuleError {
         /// Largest order.
         max: usize,
         /// The order.
+        found: usize,
+    },
+    /// More panels on their way than can be told apart.
+    #[error("DEPTH must be at most {max} with N={n}, NB={nb} and Q={q}, found {found}; lower DEPTH, or raise NB")]
+    TooDeep {
+        /// Largest DEPTH of a run with more panels.
+        max: usize,
+        /// The order.
+        n: usize,
+        /// NB.
+        nb: usize,
+        /// Process columns.
+        q: usize,
+        /// The value.
         found: usize,
     },
     /// Too many threads of one process, or of all.
@@ -117,6 +135,10 @@ impl Candidate {
         }
         if hpl.n > MAX_N {
             return Err(RuleError::TooLarge { max: MAX_N, found: hpl.n });
+        }
+        // No DEPTH has more panels than the matrix.
+        if hpl.q > 1 && hpl.depth > MAX_DEPTH && hpl.n.div_ceil(hpl.nb) > MAX_DEPTH + 1 {
+            return Err(RuleError::TooDeep { max: MAX_DEPTH, n: hpl.n, nb: hpl.nb, q: hpl.q, found: hpl.depth });
         }
         if self.engine.threads > MAX_THREADS {
             return Err(self.too_many_threads(MAX_THREADS, IN_ONE_PROCESS));

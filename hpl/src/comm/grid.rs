@@ -19,9 +19,9 @@ pub(crate) mod tag {
     pub(crate) const ROW_EXCHANGE: Tag = 16;
 
     /// First and number of the tags for panels along a process row. A later panel may arrive first, so panels in flight
-    /// at the same time have different tags: there are more tags than panels fit in memory, and MPI has at least 32768.
+    /// at the same time have different tags: DEPTH is less than these are, by a hard rule, and MPI has at least 32768.
     const LBCAST: Tag = 1 << 12;
-    const LBCASTS: usize = 1 << 12;
+    pub(super) const LBCASTS: usize = space::rules::MAX_DEPTH + 1;
 
     /// Tag of the `number`-th broadcast along a process row.
     pub(crate) fn lbcast(number: usize) -> Tag {
@@ -79,6 +79,8 @@ pub(crate) fn rank_at(position: usize, root: usize, size: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -90,6 +92,15 @@ mod tests {
         }
         assert_eq!(coords(Pmap::Row, 1, 2, 3), (0, 1));
         assert_eq!(coords(Pmap::Column, 1, 2, 3), (1, 0));
+    }
+
+    /// The tags of panels 0 and 4096 are the same: both were in flight at DEPTH 4096.
+    #[test]
+    fn panels_in_flight_have_different_tags() {
+        let depth = space::rules::MAX_DEPTH;
+        let tags: BTreeSet<Tag> = (7..=7 + depth).map(tag::lbcast).collect();
+        assert_eq!((tags.len(), tag::LBCASTS), (depth + 1, depth + 1));
+        assert!(*tags.last().unwrap() < 1 << 15);
     }
 
     #[test]

@@ -16,6 +16,9 @@ fn memory_too_small() {
     refuses(&output, 2, &["HPL.dat line 31", "ALIGN=2147483647", "GiB", "lower ALIGN"]);
     // A look-ahead beyond the number of panels needs no more memory.
     assert!(succeeds(&xhpl(&folder(&dat(&[(25, "2147483647")])), &[])).contains("PASSED"));
+    // With more panels the messages of two would have one tag.
+    let deep = dat(&[(6, "4097"), (8, "1"), (12, "2"), (25, "4096")]);
+    refuses(&xhpl(&folder(&deep), &[]), 2, &["HPL.dat line 25", "DEPTH must be at most 4095", "found 4096"]);
 
     // With --force, the system refuses the memory, and the next run follows.
     let refused = folder(&dat(&[(5, "2"), (6, "3000000 100")]));

@@ -211,6 +211,12 @@ fn rules_name_value_and_way_out() {
     assert!(of_nodes.check_in_one_process().unwrap_err().to_string().contains("16384 threads in one process"));
     let huge = of(HplParams { p: usize::MAX, q: usize::MAX, ..base }, usize::MAX);
     assert!(matches!(huge.check(), Err(RuleError::TooManyThreads { .. })));
+    let deep = |n, q, depth| {
+        let hpl = HplParams { nb: 1, depth, ..HplParams::baseline(n, 1, q) };
+        Candidate { hpl, engine: EngineParams::default() }.check()
+    };
+    assert!(matches!(deep(5000, 2, 4096), Err(RuleError::TooDeep { max: 4095, found: 4096, .. })));
+    assert_eq!([deep(5000, 2, 4095), deep(5000, 1, 4096), deep(4096, 2, usize::MAX)], [Ok(()), Ok(()), Ok(())]);
     assert_eq!(of(base, 1).check(), Ok(()));
     // Netlib's sample has NBMIN 4 with NB 1.
     assert_eq!(of(HplParams { nb: 1, nbmin: 4, ..base }, 1).check(), Ok(()));

@@ -250,6 +250,7 @@ fn line_of(error: &RunError) -> Option<usize> {
     match error {
         RunError::TooLarge { .. } | RunError::Rule(RuleError::TooLarge { .. }) => Some(6),
         RunError::Processes { .. } => Some(11),
+        RunError::Rule(RuleError::TooDeep { .. }) => Some(25),
         RunError::Padded { .. } => Some(31),
         _ => None,
     }
