@@ -4,16 +4,18 @@
 //! exchanges in flight; the [`Backend`] holds the matrix.
 
 mod panels;
+mod reports;
 mod row_swaps;
 
 use std::iter::Peekable;
 use std::ops::Range;
 use std::slice;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use space::HplParams;
 
 use self::panels::Panels;
+use self::reports::Reports;
 use self::row_swaps::RowSwaps;
 use crate::Error;
 use crate::backend::{Backend, Columns, Meanwhile, Update};
@@ -26,9 +28,6 @@ use crate::observe::phases::{Phase, Phases};
 use crate::observe::trace::Trace;
 use crate::plan::recursion::Recipe;
 use crate::plan::{PanelShape, Part, Plan, Section, Task};
-
-/// Time between two reports of progress.
-const REPORT_EVERY: Duration = Duration::from_millis(50);
 
 /// Columns that are updated between two polls where messages progress only when polled: a fraction of a millisecond up to
 /// thousands of rows, in which a fast link transfers no more than fits its buffers.
@@ -88,7 +87,7 @@ impl<'a, C: Comm> Lu<'a, C> {
         watch: Option<&dyn Watch>,
     ) -> Result<usize, Error> {
         let start = Instant::now();
-        let mut report = start + REPORT_EVERY;
+        let mut reports = Reports::new(watch, self.params.n, start);
         let (row, col) = (self.grid.row, self.grid.col);
         let (end, done) = (steps.end, steps.clone());
         self.step = steps.start;
@@ -105,11 +104,7 @@ impl<'a, C: Comm> Lu<'a, C> {
                 backend.finish()?;
             }
             self.phases.end(k, start);
-            if let Some(watch) = watch.filter(|_| Instant::now() >= report) {
-                let (n, done) = (self.params.n, step.panel.ia + step.panel.jb);
-                watch.column(done, n, rate_gflops(n, done, start.elapsed()));
-                report = Instant::now() + REPORT_EVERY;
-            }
+            reports.column(step.panel.ia + step.panel.jb);
         }
         self.finish_sends()?;
         self.take_stream_spans(done, backend);
@@ -393,12 +388,6 @@ impl<C: Comm> Meanwhile for OverlappedTasks<'_, '_, C> {
     fn record(&mut self, phase: Phase, start: Instant) -> Instant {
         self.lu.record(self.k, phase, Some(self.part), start)
     }
-}
-
-/// Mean rate in GFLOP/s when `done` of `n` columns are factored: 2/3·(n³ − (n − done)³) flops.
-fn rate_gflops(n: usize, done: usize, time: Duration) -> f64 {
-    let cube = |n: usize| (n as f64).powi(3);
-    2.0 / 3.0 * (cube(n) - cube(n - done)) / time.as_secs_f64() * 1e-9
 }
 
 #[cfg(test)]
