@@ -118,7 +118,7 @@ impl ForeignDomain {
         domain.points = enumerate(&domain.dims, limit, begins)?;
         Some(if domain.points.is_empty() {
             let device_factors = foreign.may_factor();
-            let shape_of = |hpl: &HplParams, _| shape(hpl, device_factors);
+            let shape_of = |hpl: &HplParams, _: usize| shape(hpl, device_factors);
             Err(emptied(&domain.spec, &values, (workspace, &shape_of)))
         } else {
             Ok(domain)
