@@ -14,6 +14,9 @@ use crate::{Candidate, EngineParams, HplParams, Share, Weights};
 /// One level of each dimension, in the order of [`Values::dims`].
 type Levels = [u16; 12];
 
+/// Where DEPTH is among them.
+const DEPTH_AT: usize = 8;
+
 /// The values of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Chosen {
@@ -82,7 +85,9 @@ impl HplDomain {
             if domain.exceeds(limit(index)) {
                 continue;
             }
-            if let Some(points) = enumerate(&domain.dims, limit(index), |levels, _| domain.is_canonical(levels)) {
+            if let Some(points) =
+                enumerate(&domain.dims, limit(index), |levels, known| domain.begins_a_point(levels, known))
+            {
                 domain.points = points;
                 return if domain.points.is_empty() {
                     let shape_of = |hpl: &HplParams, threads| spec.shape(hpl, threads);
@@ -187,7 +192,7 @@ impl HplDomain {
             let has_neighbours = self.spec.has_neighbours(threads);
             Some((GridKind::of(&hpl), hpl.ranks() * threads == 1, has_neighbours, has_split, levels[2]))
         };
-        exceeds(&self.dims, limit, 3, kind, |levels, _| self.is_canonical(levels))
+        exceeds(&self.dims, limit, 3, kind, |levels, known| self.begins_a_point(levels, known))
     }
 
     fn is_valid(&self, Chosen { hpl, threads, .. }: &Chosen) -> bool {
@@ -199,13 +204,26 @@ impl HplDomain {
         self.spec.needed_bytes(hpl, threads) <= self.spec.memory_bytes
     }
 
-    fn is_canonical(&self, levels: &[u16]) -> bool {
+    /// Whether a canonical point begins with the first `known` of `levels`, behind which are zeros. Without look-ahead a rank borrows threads, whose
+    /// memory may be more than that of a panel: another DEPTH may need the least.
+    fn begins_a_point(&self, levels: &[u16], known: usize) -> bool {
         let Ok(levels) = <&Levels>::try_from(levels) else { return false };
+        let Some(run) = self.chosen(levels) else { return false };
+        let with_depth = |&depth: &usize| Chosen { hpl: HplParams { depth, ..run.hpl }, ..run };
+        let fits = if known > DEPTH_AT {
+            self.is_valid(&run)
+        } else {
+            self.values.depth.iter().map(with_depth).any(|run| self.is_valid(&run))
+        };
+        fits && self.is_canonical(levels)
+    }
+
+    /// Whether the levels are those of a canonical run, which may not fit the memory.
+    fn is_canonical(&self, levels: &Levels) -> bool {
         let Some(run) = self.chosen(levels) else { return false };
         let canonical = run.canonical(&self.spec);
         // A parameter without effect may have the first allowed value.
-        self.is_valid(&run)
-            && (canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels)
+        canonical == run || self.allowed(&canonical, [levels[0], levels[1]].map(Some)) == *levels
     }
 }
 

@@ -64,7 +64,18 @@ fn points_are_canonical_valid_and_distinct() {
 fn no_canonical_point_is_missing() {
     let tight = required_bytes(100, 1, 3, 32, 1);
     let tight = HplDomain::new(&DomainSpec { memory_bytes: tight, ..spec(100, 4) }).unwrap();
-    for domain in [&domains()[0], &domains()[1], &domains()[2], &tight] {
+    // At DEPTH 0 the threads that a rank borrows need more than a panel: they have a copy of L1 each.
+    let (wide, least) =
+        (Limits::parse("nb = 4096\ngrid = '1:4'\nranks = 4\nndiv = 2\nnbmin = 8").unwrap(), spec(8192, 32));
+    let free = HplDomain::within(&least, &wide).unwrap();
+    let of = |depth| {
+        let hpl = space::HplParams { nb: 4096, depth, ..space::HplParams::baseline(8192, 1, 4) };
+        space::workspace::Workspace::Hpl.bytes(space::workspace::RunShape::on_hosts(&hpl, 8, 32))
+    };
+    assert!(of(0) > of(1));
+    let borrowing = HplDomain::within(&DomainSpec { memory_bytes: of(1), ..least }, &wide).unwrap();
+    assert!(borrowing.points().len() < free.points().len());
+    for domain in [&domains()[0], &domains()[1], &domains()[2], &tight, &borrowing] {
         let lengths: Vec<_> = domain.dims().iter().map(|dim| dim.levels.len()).collect();
         let mut levels = vec![0u16; lengths.len()];
         let mut canonical = HashSet::new();
