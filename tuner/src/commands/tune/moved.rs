@@ -5,7 +5,7 @@ use std::path::Path;
 use objectives::launcher::MpiJob;
 use objectives::real::quoted;
 use space::Unequal;
-use space::machine::{Machine, Node};
+use space::machine::Node;
 
 use super::placed::on_a_node;
 use crate::cluster::allocation::Allocation;
@@ -267,7 +267,7 @@ fn least_bytes(nodes: &[Node]) -> f64 {
 mod tests {
     use std::time::Instant;
 
-    use space::machine::Link;
+    use space::machine::{Link, Machine};
 
     use super::*;
     use crate::record::Row;
@@ -302,7 +302,7 @@ mod tests {
         let before = with(64 << 30);
         let n = |other: Session| at_own_n(other, &before).n;
         assert_eq!([62 << 30, 64 << 30, 128 << 30].map(|bytes| n(with(bytes))), [before.n; 3]);
-        let other_cores = Session { nodes: before.nodes.repeat(2), ..before.clone() };
+        let other_cores = Session { nodes: [before.nodes.clone(), before.nodes.clone()].concat(), ..before.clone() };
         assert_eq!([n(with(48 << 30)), n(other_cores)], [None; 2]);
         assert_eq!(n(Session { n_fixed: true, ..with(48 << 30) }), before.n);
     }
