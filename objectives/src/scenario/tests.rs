@@ -197,13 +197,17 @@ fn one_rank_alone_costs_no_message() {
     assert!((1e-9 / costs.gamma_s - 1.24).abs() < 1e-9);
 }
 
-/// The link of a node serves its four ranks; the fewer there are on a node, the more of it each has.
+/// The link of a node serves its ranks; the fewer there are on a node, the more of it each has.
 #[test]
 fn as_many_ranks_share_a_link_as_a_node_runs() {
-    let machine = machine("ibm-x440");
     let choices = Choices { alpha_s: Some(0.0), ..Choices::default() };
-    let beta_s = |nodes| netlib(&machine, &run(4000, 128, (2, 2), nodes), &choices).unwrap().0.beta_s;
-    assert_eq!([1, 2, 4].map(beta_s), [4.0 * 6.4e-8, 2.0 * 6.4e-8, 6.4e-8]);
+    let beta_s = |name, grid, nodes| netlib(&machine(name), &run(4000, 128, grid, nodes), &choices).unwrap().0.beta_s;
+    let x440 = [1, 2, 4].map(|nodes| beta_s("ibm-x440", (2, 2), nodes));
+    assert_eq!(x440, [4.0 * 6.4e-8, 2.0 * 6.4e-8, 6.4e-8]);
+    let hpc1 = [(1, 8), (2, 8), (16, 16)].map(|grid| beta_s("isabella-hpc1", grid, 8));
+    assert_eq!(hpc1, [6.4e-9, 2.0 * 6.4e-9, 32.0 * 6.4e-9]);
+    let hpc2 = [(4, 7), (16, 28)].map(|grid| beta_s("isabella-hpc2", grid, 28));
+    assert_eq!(hpc2, [1.6e-9, 16.0 * 1.6e-9]);
 }
 
 /// Two ranks of 24 threads leave 16 of 64 cores idle.
