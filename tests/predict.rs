@@ -169,6 +169,17 @@ fn a_rate_of_one_kernel_alone_is_no_calibration() {
     refused(&["predict", "--machine", path, "--n", "500000", "--model", "timeline"], &["[[phase]]", "[timeline]"]);
 }
 
+/// Messages beyond the layers cost what those within them do.
+#[test]
+fn ranks_that_the_layers_of_a_described_cluster_do_not_join_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.toml");
+    let text = published::find("dahu").unwrap().text;
+    std::fs::write(&path, text.replace("ranks = 1024", "ranks = 512")).unwrap();
+    let run = ["predict", "--machine", path.to_str().unwrap(), "--n", "100000", "--p", "32", "--q", "32"];
+    refused(&run, &["multiply to 512 ranks, P×Q = 1024"]);
+}
+
 #[test]
 fn a_described_cluster_is_walked_step_by_step() {
     let of = |more: &[&str]| json(&[&DAHU[..], &["--n", "250000"], more].concat());

@@ -30,6 +30,15 @@ pub enum PlatformError {
     /// A machine description without messages.
     #[error("the machine description has no [[layer]] of more than one rank; add one with alpha_s and beta_s_per_word")]
     NoLayer,
+    /// A layer beyond that of a node and that of the network.
+    #[error(
+        "[[layer]] {name}: the timeline knows two layers of more than one rank, a node and the network; leave one out, or \
+         give --model mcl"
+    )]
+    MoreLayers {
+        /// Name of the layer.
+        name: String,
+    },
     /// A layer without latency.
     #[error("[[layer]] {name}: the timeline needs alpha_s, the latency of a message in seconds")]
     NoLatency {
@@ -148,12 +157,15 @@ impl Platform {
     /// same from cache and from memory.
     ///
     /// # Errors
-    /// [`PlatformError`] naming what the description lacks.
+    /// [`PlatformError`] naming what the description lacks, or the layer that it has beyond two.
     pub fn new(machine: &Machine) -> Result<Self, PlatformError> {
         let dgemm = coefficients(machine, RateKernel::Dgemm)?;
         let mut layers = machine.layers.iter().filter(|layer| layer.ranks > 1);
         let inside = layers.next().ok_or(PlatformError::NoLayer)?;
         let between = layers.next().unwrap_or(inside);
+        if let Some(third) = layers.next() {
+            return Err(PlatformError::MoreLayers { name: third.name.clone() });
+        }
         let costs = match &machine.timeline {
             Some(costs) => costs.clone(),
             None => calibrated(machine, inside)?,

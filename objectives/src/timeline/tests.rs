@@ -224,6 +224,12 @@ fn descriptions_that_lack_something_say_what() {
         without(|machine| machine.layers[1].alpha_s = None).contains("[[layer]] network: the timeline needs alpha_s")
     );
     assert!(without(|machine| machine.timeline = None).contains("no [[rate]] of kernel Panel"));
+    // A third layer was left out without a word.
+    let third = without(|machine| {
+        let islands = machine.layers[1].clone();
+        machine.layers.push(space::machine::Layer { name: "islands".to_owned(), ranks: 4096, ..islands });
+    });
+    assert!(third.starts_with("[[layer]] islands: the timeline knows two layers"), "{third}");
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Netlib's program on a described cluster, by the column recursion.
 
-use objectives::scenario::Placement;
+use objectives::scenario::{Placement, ScenarioError};
 use objectives::timeline::{Platform, Schedule, Timeline, recursion};
 use space::machine::Machine;
 
@@ -29,6 +29,11 @@ pub(super) fn timeline(machine: &Machine, question: &Question) -> anyhow::Result
         )));
     }
     let mut platform = Platform::new(machine).map_err(bad_input)?;
+    // The platform takes messages beyond its layers as messages of the last one.
+    let joined = machine.layers.last().map_or(1, |layer| layer.ranks);
+    if hpl.ranks() > joined {
+        return Err(bad_input(ScenarioError::Layers { joined, ranks: hpl.ranks() }));
+    }
     if !machine.nodes.is_empty() {
         // Ranks that spread over more nodes than they fill are fewer on each.
         platform.ranks_per_node = placement.ranks_per_node.min(platform.ranks_per_node);
