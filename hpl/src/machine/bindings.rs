@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct RankBinding {
     /// Its host.
     pub host: String,
-    /// Physical cores that it may use, each by the number of a logical CPU.
+    /// Physical cores that it may use, each by the number of its first logical CPU, which the rank itself may lack.
     pub cores_allowed: Vec<usize>,
-    /// Cores that its threads are bound to, one each; empty if no thread is bound, because some would have to share a core.
+    /// Logical CPUs that its threads are bound to, one each on a core; empty if no thread is bound, because some would have to share a core.
     pub cores: Vec<usize>,
     /// Memory of its host that can be filled without swapping, in bytes.
     pub memory_bytes: u64,

@@ -18,8 +18,10 @@ pub(super) struct RankPlacement {
     pub(super) node: usize,
     /// Its host name.
     pub(super) host: String,
-    /// The cores that this rank may use.
+    /// The cores that this rank may use, each by a logical CPU that it may use.
     pub(super) cores: Vec<usize>,
+    /// The same cores, each by its first logical CPU, as ranks with other logical CPUs of them name them.
+    pub(super) physical: Vec<usize>,
 }
 
 /// The placements of all ranks of the job, in order. A run uses the first P·Q ranks.
@@ -54,14 +56,14 @@ impl Nodes {
         let mut overlaps = HashSet::new();
         for &placement in alike.keys() {
             let cores = &placement.cores[..];
-            for at in cores.iter().map(|&core| (placement.node, core)) {
+            for at in placement.physical.iter().map(|&core| (placement.node, core)) {
                 if *lists.entry(at).or_insert(cores) != cores {
                     overlaps.insert(at);
                 }
             }
         }
         let groups = alike.into_iter().map(|(placement, ranks)| {
-            let overlap = placement.cores.iter().any(|&core| overlaps.contains(&(placement.node, core)));
+            let overlap = placement.physical.iter().any(|&core| overlaps.contains(&(placement.node, core)));
             SharedCores { cores: &placement.cores, ranks, overlap }
         });
         RunRanks { ranks, groups: groups.collect() }
@@ -117,7 +119,10 @@ mod tests {
         Nodes(
             placements
                 .iter()
-                .map(|&(node, cores)| RankPlacement { node, host: format!("n{node}"), cores: cores.to_vec() })
+                .map(|&(node, cores)| {
+                    let (cores, physical) = (cores.to_vec(), cores.to_vec());
+                    RankPlacement { node, host: format!("n{node}"), cores, physical }
+                })
                 .collect(),
         )
     }
@@ -161,6 +166,16 @@ mod tests {
         // Another node has its own core 1.
         assert_eq!(overlapping.of_run(3).cores(1), [vec![], vec![], vec![1]]);
         assert_eq!(overlapping.of_run(1).cores(1), [[0]], "the other rank is not in this run");
+    }
+
+    /// Each had a core of its own, and its threads waited without giving it up.
+    #[test]
+    fn ranks_on_the_hyperthreads_of_one_core_share_it() {
+        // Logical CPUs 0 to 3 are the first of their cores, 4 to 7 the second.
+        let on = |cpu: usize| RankPlacement { cores: vec![cpu], ..nodes(&[(0, &[cpu % 4])]).0.swap_remove(0) };
+        let cores = |cpus: [usize; 2]| Nodes(cpus.map(on).to_vec()).of_run(2).cores(1);
+        assert_eq!(cores([0, 4]), [[0; 0]; 2]);
+        assert_eq!(cores([0, 5]), [[0], [5]]);
     }
 
     /// Cores of rank `rank` of `ranks`, found from the placements of all.

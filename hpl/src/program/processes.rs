@@ -83,7 +83,12 @@ pub(super) fn start(calls: &'static Calls) -> Role {
         return Role::Alone;
     }
     let facts = host::facts();
-    let placement = RankPlacement { node: world.node().members()[0], host: facts.hostname, cores: facts.cores_allowed };
+    let placement = RankPlacement {
+        node: world.node().members()[0],
+        host: facts.hostname,
+        physical: host::physical_cores(&facts.cores_allowed),
+        cores: facts.cores_allowed,
+    };
     if world.rank() > 0 {
         send_json(&world, 0, &placement);
         return Role::Other(run_commands(&world));
@@ -117,7 +122,7 @@ impl Processes {
         let cores = self.nodes.of_run(self.world.size()).cores(threads);
         let binding = |((placement, memory), cores): ((&RankPlacement, RankMemory), Vec<usize>)| RankBinding {
             host: placement.host.clone(),
-            cores_allowed: placement.cores.clone(),
+            cores_allowed: placement.physical.clone(),
             cores,
             memory_bytes: memory.free_bytes,
         };

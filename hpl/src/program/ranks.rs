@@ -83,7 +83,8 @@ impl Ranks {
                 let threads = threads.unwrap_or(facts.cores_allowed.len());
                 let cores = core_sets(&facts.cores_allowed, 1, threads).unwrap_or_default().concat();
                 let (host, memory_bytes) = (facts.hostname, facts.memory_available_bytes);
-                let ranks = vec![RankBinding { host, cores_allowed: facts.cores_allowed, cores, memory_bytes }];
+                let cores_allowed = host::physical_cores(&facts.cores_allowed);
+                let ranks = vec![RankBinding { host, cores_allowed, cores, memory_bytes }];
                 Bindings { version, mpi: None, threads, ranks }
             }
             Available::Processes(processes) => {

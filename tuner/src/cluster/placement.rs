@@ -39,7 +39,7 @@ struct PlacedProcess {
     /// Its rank, where its launcher says it.
     rank: Option<usize>,
     host: String,
-    /// Ascending.
+    /// Its cores, each by the number of its first logical CPU, ascending.
     #[serde(with = "as_ranges")]
     cores_allowed: Vec<usize>,
     memory_bytes: u64,
@@ -64,15 +64,11 @@ mod as_ranges {
 
 /// Prints where this process runs, in one line of JSON.
 pub fn main() -> ExitCode {
-    let mut facts = host::facts_of_node();
-    facts.cores_allowed.sort_unstable();
+    let facts = host::facts_of_node();
+    let mut cores_allowed = host::physical_cores(&facts.cores_allowed);
+    cores_allowed.sort_unstable();
     let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
-    let here = PlacedProcess {
-        rank,
-        host: facts.hostname,
-        cores_allowed: facts.cores_allowed,
-        memory_bytes: facts.memory_available_bytes,
-    };
+    let here = PlacedProcess { rank, host: facts.hostname, cores_allowed, memory_bytes: facts.memory_available_bytes };
     match serde_json::to_string(&here) {
         Ok(line) => {
             println!("{line}");

@@ -53,6 +53,16 @@ pub(super) fn physical(cpus: &[usize], topology: impl Fn(usize) -> CpuTopology) 
     cores.into_iter().map(|(.., cpu)| cpu).collect()
 }
 
+/// The first logical CPU of the physical core of each of `cpus`: by this number processes that have others of its logical CPUs
+/// know a core, too.
+pub(super) fn first_siblings(cpus: &[usize], topology: impl Fn(usize) -> CpuTopology) -> Vec<usize> {
+    let first = |&cpu: &usize| {
+        let siblings = topology(cpu).siblings;
+        if siblings.contains(&cpu) { siblings[0] } else { cpu }
+    };
+    cpus.iter().map(first).collect()
+}
+
 /// The first ⌊`quota`⌋ of `cores`, at least one. With more threads than the quota allows, the system would pause them in
 /// turn, and a factorization waits for its slowest thread.
 pub(super) fn within_quota(mut cores: Vec<usize>, quota: Option<f64>) -> Vec<usize> {
@@ -113,6 +123,14 @@ mod tests {
         assert_eq!(physical(&[0, 1, 2, 3, 4, 5, 6, 7], topology), [0, 2, 1, 3]);
         // The first sibling is not allowed: the second stands for the core.
         assert_eq!(physical(&[1, 4, 5], topology), [4, 1]);
+    }
+
+    /// Processes that are bound to one hyperthread each have different logical CPUs of one core.
+    #[test]
+    fn a_core_has_one_number_whichever_of_its_hyperthreads_is_allowed() {
+        let topology = |cpu: usize| CpuTopology { siblings: vec![cpu % 4, cpu % 4 + 4], ..CpuTopology::default() };
+        assert_eq!(first_siblings(&[5, 1, 3, 6], topology), [1, 1, 3, 2]);
+        assert_eq!(first_siblings(&[5, 1], |_| CpuTopology::default()), [5, 1]);
     }
 
     /// Domains of a divided socket share its last-level cache, and the numbers of their CPUs may take turns: each rank had cores

@@ -199,6 +199,12 @@ pub fn cpus_online() -> Option<usize> {
     Some(cpu_list(&read(Path::new(HERE).join("sys/devices/system/cpu/online"))?)?.len())
 }
 
+/// The physical core of each of these logical CPUs, by the number of its first logical CPU, which this process need not be allowed to
+/// use: so several processes of a host count each core once.
+pub fn physical_cores(cpus: &[usize]) -> Vec<usize> {
+    cores::first_siblings(cpus, |cpu| cores::topology(Path::new(HERE), cpu))
+}
+
 /// The socket of these logical CPUs; `None` for an empty list, or if they belong to several sockets.
 pub(crate) fn socket(cpus: &[usize]) -> Option<usize> {
     let mut sockets = cpus.iter().map(|&cpu| cores::topology(Path::new(HERE), cpu).package);
@@ -361,6 +367,13 @@ mod tests {
     fn cores_of_one_socket_have_it() {
         let cores = facts().cores_allowed;
         assert_eq!((socket(&[]), socket(&cores[..1]).is_some()), (None, true));
+    }
+
+    #[test]
+    fn each_core_of_this_host_is_counted_once() {
+        let cores = facts().cores_allowed;
+        let physical: std::collections::BTreeSet<usize> = physical_cores(&cores).into_iter().collect();
+        assert_eq!(physical.len(), cores.len());
     }
 
     #[test]
