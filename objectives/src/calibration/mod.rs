@@ -18,7 +18,8 @@ use space::{KernelChoice, RunResult, Unequal};
 
 use self::runs::Runs;
 use self::warnings::{
-    disturbances, failed_runs, inaccurate_phases, inaccurate_rates, interrupted_runs, interruptions, slowed_runs,
+    disturbances, failed_runs, inaccurate_phases, inaccurate_rates, interrupted_runs, interruptions, paused,
+    slowed_runs,
 };
 use crate::fit::{self, FitError};
 use crate::predict::k_index;
@@ -114,7 +115,9 @@ pub fn calibrate(
     let kernels = kernels::load(&options.kernels)?;
     let before = hpl::machine::host::facts();
     let memory_bytes = before.memory_available_bytes;
-    let samples = samples(options, &*kernels, started, memory_bytes, progress)?;
+    let mut samples = samples(options, &*kernels, started, memory_bytes, progress)?;
+    let share = quota_share(before.cpu_quota, cores);
+    with_pauses(&mut samples, share);
     let peak_gflops = peak_gflops(&samples, cores);
     let runs = short_runs(options, started, memory_bytes, peak_gflops, progress)?;
     let after = hpl::machine::host::facts();
@@ -123,8 +126,10 @@ pub fn calibrate(
     let (phases, doubt) = phases(&runs, &date, &options.origin);
     let mut warnings = disturbances(&before, &after, cores, hpl::machine::host::cpus_online());
     warnings.extend(failed_runs(&runs));
-    warnings.extend(interruptions(&samples));
-    warnings.extend(interrupted_runs(&runs));
+    let paused = paused(share);
+    let is_paused = paused.is_some();
+    warnings.extend(paused.or_else(|| interruptions(&samples)));
+    warnings.extend(interrupted_runs(&runs, is_paused));
     warnings.extend(doubt);
     warnings.extend(inaccurate_rates(&rates));
     warnings.extend(inaccurate_phases(&phases));
@@ -132,7 +137,7 @@ pub fn calibrate(
         host: Host {
             name: before.hostname.clone(),
             cpu: before.cpu_model,
-            origin: format!("{}, {date}", options.origin),
+            origin: format!("{}, {date}{}", options.origin, quota_in_words(before.cpu_quota.filter(|_| is_paused))),
             kernels: kernels.name(),
         },
         nodes: vec![Node {
@@ -152,6 +157,26 @@ pub fn calibrate(
     let (made, runs_failed) = (runs.made, runs.failed);
     let machine = corrected(&machine, runs.results);
     Ok(Calibration { machine, warnings, elapsed_s: started.elapsed().as_secs_f64(), samples, runs: made, runs_failed })
+}
+
+/// The share of the time in which a CPU quota of the control group lets `cores` cores compute. It is below 1 for one core alone: of a quota
+/// of more than one CPU no more cores are used than it has.
+fn quota_share(quota: Option<f64>, cores: usize) -> f64 {
+    quota.map_or(1.0, |quota| (quota / cores as f64).min(1.0))
+}
+
+/// Adds the time in which a quota pauses the cores, which compute in this share of it: kernels and copies are timed without waits.
+fn with_pauses(samples: &mut [Sample], share: f64) {
+    for sample in samples {
+        if matches!(sample.quantity, Quantity::Rate(_) | Quantity::Copy) {
+            sample.time_s /= share;
+        }
+    }
+}
+
+/// The quota for the origin of a description; empty without one.
+fn quota_in_words(quota: Option<f64>) -> String {
+    quota.map_or_else(String::new, |quota| format!(", at a CPU quota of {quota:.2}"))
 }
 
 /// Times of kernels, memory and messages, within their share of the budget.

@@ -36,6 +36,29 @@ fn a_budget_that_is_too_short_is_the_whole_one() {
     assert!((budget_s - 3.0).abs() < 1e-12 && (enough_s - 6.0).abs() < 1e-12, "{budget_s} {enough_s}");
 }
 
+/// With half of a CPU runs took twice the time that was predicted.
+#[test]
+fn a_quota_of_less_than_a_cpu_slows_the_kernels() {
+    assert_eq!([None, Some(2.5), Some(1.0), Some(0.5)].map(|quota| quota_share(quota, 1)), [1.0, 1.0, 1.0, 0.5]);
+    assert_eq!(quota_share(Some(2.5), 2), 1.0);
+    let sample = |quantity| Sample {
+        quantity,
+        threads: 1,
+        sizes: vec![100; 3],
+        time_s: 1e-3,
+        spread: 0.0,
+        rounds: 9,
+        disturbed: 0,
+    };
+    let dgemm = Quantity::Rate(RateKernel::Dgemm);
+    let mut samples = [dgemm, Quantity::Copy, Quantity::Message].map(sample);
+    let peak = peak_gflops(&samples, 1);
+    with_pauses(&mut samples, 0.5);
+    assert_eq!(samples.each_ref().map(|sample| sample.time_s), [2e-3, 2e-3, 1e-3]);
+    assert_eq!(peak_gflops(&samples, 1), peak / 2.0);
+    assert_eq!(quota_in_words(Some(0.5)), ", at a CPU quota of 0.50");
+}
+
 /// A node whose reserved memory is all it has is no description.
 #[test]
 fn little_memory_is_halved_not_reserved_whole() {

@@ -57,17 +57,28 @@ pub(super) fn failed_runs(runs: &Runs) -> Option<String> {
     })
 }
 
-/// Whether other processes took cores from the runs of the engine.
-pub(super) fn interrupted_runs(runs: &Runs) -> Option<String> {
+/// Whether a CPU quota lets the core of runs compute in a `share` of the time alone.
+pub(super) fn paused(share: f64) -> Option<String> {
+    (share < 1.0).then(|| {
+        format!(
+            "the CPU quota of the control group pauses runs for {:.0} % of the time, which the rates contain; give the container or \
+             job one CPU or more (docker run --cpus, cpu limits of a pod, cpu.max)",
+            100.0 * (1.0 - share)
+        )
+    })
+}
+
+/// Whether other processes, or a quota by which runs are paused, took cores from the runs of the engine.
+pub(super) fn interrupted_runs(runs: &Runs, is_paused: bool) -> Option<String> {
     let share = runs.disturbed_share();
     let outcome = if runs.are_too_disturbed() {
         "so that their phases are not used and the model does not distinguish most variants"
     } else {
         "which are left out"
     };
-    (share > DISTURBED).then(|| {
-        format!("other processes took cores during {:.0} % of the runs that passed, {outcome}; end them", 100.0 * share)
-    })
+    let (what, way_out) = if is_paused { ("the CPU quota", "") } else { ("other processes", "; end them") };
+    (share > DISTURBED)
+        .then(|| format!("{what} took cores during {:.0} % of the runs that passed, {outcome}{way_out}", 100.0 * share))
 }
 
 /// Whether the machine was slowed at times without losing cores.
@@ -153,10 +164,14 @@ mod tests {
         assert_eq!(of_runs(0), None);
         assert!(of_runs(3).unwrap().starts_with("the residual of 3 of 40 runs FAILED"));
         let of_disturbed =
-            |disturbed, failed| interrupted_runs(&Runs { made: 10, disturbed, failed, ..Runs::default() });
+            |disturbed, failed| interrupted_runs(&Runs { made: 10, disturbed, failed, ..Runs::default() }, false);
         assert_eq!(of_disturbed(2, 0), None);
         assert!(of_disturbed(5, 0).unwrap().contains("50 % of the runs that passed, which are left out"));
         assert!(of_disturbed(5, 4).unwrap().contains("83 % of the runs that passed, so that their phases are not"));
+        let by_quota = interrupted_runs(&Runs { made: 10, disturbed: 10, ..Runs::default() }, true).unwrap();
+        assert!(by_quota.starts_with("the CPU quota took") && !by_quota.contains("end them"), "{by_quota}");
+        assert_eq!(paused(1.0), None);
+        assert!(paused(0.25).unwrap().contains("pauses runs for 75 % of the time"));
         assert_eq!(slowed_runs(2, 20), None);
         assert!(slowed_runs(10, 40).unwrap().contains("25 %"));
         let rate = |spread, fit_error| Rate {

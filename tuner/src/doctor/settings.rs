@@ -60,8 +60,11 @@ fn quota(host: &HostFacts) -> Advice {
         return Advice::good("CPU quota", found);
     }
     let more = "give the container or job more CPUs: docker run --cpus, cpu limits of a pod, cpu.max of the cgroup";
-    let share = all as f64 / cores as f64;
     let advice = Advice::change("CPU quota", found, more);
+    if quota < cores as f64 {
+        return advice.worth(format!("{:.1} times the time of cores", all as f64 / quota));
+    }
+    let share = all as f64 / cores as f64;
     if share > 1.0 { advice.worth(format!("{share:.1} times the cores")) } else { advice }
 }
 
@@ -326,6 +329,10 @@ mod tests {
         let advice = lines.iter().find(|advice| advice.topic == "CPU quota").unwrap();
         assert!(advice.found.contains("1.00 CPUs, so that 1 of 2 cores are used"), "{advice:?}");
         assert_eq!(advice.worth.as_deref(), Some("2.0 times the cores"));
+        let lines = with(&[("sys/fs/cgroup/job/cpu.max", "50000 100000\n")]);
+        let advice = lines.iter().find(|advice| advice.topic == "CPU quota").unwrap();
+        assert!(advice.found.contains("0.50 CPUs, so that 1 of 2 cores are used"), "{advice:?}");
+        assert_eq!(advice.worth.as_deref(), Some("4.0 times the time of cores"));
     }
 
     #[test]

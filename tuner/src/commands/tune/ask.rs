@@ -74,7 +74,11 @@ fn overview(host: &HostFacts, job: Option<&Allocation>) -> Vec<String> {
     let budget = Budget::new(Instant::now(), USUAL.as_secs_f64(), 0.0);
     let place = match job {
         Some(job) if job.nodes() > 1 => format!("{job}: all of its {} nodes; --local for this one alone", job.nodes()),
-        _ => format!("{}, {cores} for runs, {gib:.1} GiB available", host.cpu_model),
+        _ => {
+            let quota = host.cpu_quota.filter(|quota| *quota < host.cores_allowed.len() as f64);
+            let quota = quota.map_or_else(String::new, |quota| format!(" by a CPU quota of {quota:.2}"));
+            format!("{}, {cores} for runs{quota}, {gib:.1} GiB available", host.cpu_model)
+        }
     };
     let calibration = human(budget.calibration_s());
     // No line is longer than 80 columns where the names of processor and host are not.
