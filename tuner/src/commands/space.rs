@@ -17,6 +17,7 @@ use crate::cli::space::SpaceArgs;
 use crate::commands::survey::is_of_ranks;
 use crate::exit::{self, bad_input};
 use crate::search::progress::say;
+use crate::session::core_kinds;
 use crate::session::engine::Engine;
 use crate::session::gpus::{self, Drivers};
 use crate::session::input::read_machine;
@@ -82,6 +83,10 @@ pub fn space(args: &SpaceArgs) -> anyhow::Result<u8> {
     let input =
         RankInput { weights: args.weights.as_deref(), engine_params: args.engine_params.as_deref(), ranks: args.ranks };
     let unequal = input.unequal(&engine, machine.as_ref(), cores)?;
+    let is_here = args.machine.is_none() && !unequal.differs();
+    if let Some(sentence) = core_kinds::warning(&facts, &engine).filter(|_| is_here) {
+        say(&format!("warning: {sentence}"));
+    }
     let mut wanted = Wanted::of(args.ranks, args.threads);
     wanted.ranks = wanted.ranks.or(unequal.ranks());
     let described =

@@ -7,6 +7,7 @@ use space::counted;
 use super::advice::Advice;
 use super::memory::{gib, memory, swap};
 use crate::pack::facts::{Facts, Processor, System};
+use crate::session::core_kinds;
 
 /// Share of the processor time since boot above which what the hypervisor has taken is named.
 const STOLEN: f64 = 0.01;
@@ -47,7 +48,11 @@ fn machine(host: &HostFacts, facts: &Facts) -> Advice {
 fn cores(host: &HostFacts) -> Advice {
     let cores = host.cores_allowed.len();
     let allowed = host.cpus_allowed;
-    Advice::fact("cores", format!("{cores} used for runs, of {allowed} logical CPUs that this process may use"))
+    let found = format!("{cores} used for runs, of {allowed} logical CPUs that this process may use");
+    match core_kinds::slower(host) {
+        Some(slower) => Advice::change("cores", format!("{found}; {slower}"), core_kinds::way_out(host)),
+        None => Advice::fact("cores", found),
+    }
 }
 
 fn quota(host: &HostFacts) -> Advice {
@@ -251,6 +256,7 @@ mod tests {
         for (file, text, topic, words) in [
             (CPUFREQ, "powersave\n", "governor", "cpupower frequency-set -g performance"),
             ("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n", "huge pages", "echo madvise"),
+            ("sys/devices/cpu_core/cpus", "0\n", "cores", "taskset -c 0 hpl-tune"),
             ("sys/fs/cgroup/job/cpu.max", "100000 100000\n", "CPU quota", "--cpus"),
             ("sys/fs/cgroup/job/memory.max", "1000000000\n", "memory", "--memory"),
             ("sys/fs/cgroup/job/memory.high", "1000000000\n", "memory", "MemoryHigh"),

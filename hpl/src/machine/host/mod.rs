@@ -4,6 +4,7 @@
 //! malformed ones. A container's limits are treated as limits of the machine.
 
 mod cgroup;
+mod core_kinds;
 mod cores;
 mod domains;
 mod memory_nodes;
@@ -38,6 +39,9 @@ pub struct HostFacts {
     /// Logical CPUs to run on, one per physical core, ordered by socket, NUMA domain and cache. Limited by the affinity mask and
     /// the cgroup's CPU quota; at least one.
     pub cores_allowed: Vec<usize>,
+    /// Those of `cores_allowed` that are of a slower kind than others of them, as the E-cores of hybrid processors.
+    #[serde(default)]
+    pub slower_cores: Vec<usize>,
     /// Physical cores of the logical CPUs that the affinity mask allows, whatever the quota; 0 where that is not known.
     #[serde(default)]
     pub cores_physical: usize,
@@ -179,6 +183,7 @@ pub fn facts_below(root: &Path) -> HostFacts {
         cpu_vendor: parse::field(&cpuinfo, "vendor_id").filter(|vendor| !vendor.is_empty()).map(str::to_owned),
         cpu_flags: parse::field(&cpuinfo, "flags").unwrap_or("").split_whitespace().map(str::to_owned).collect(),
         cores_sharing: cores::sharing(&cores_allowed, topology),
+        slower_cores: core_kinds::slower(root, &cores_allowed),
         cores_physical,
         cpus_allowed: cpus.len(),
         cpu_quota: group.cpu_quota,

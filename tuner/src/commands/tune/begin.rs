@@ -23,6 +23,7 @@ use crate::record::folder::{Lock, RunFolder, replace_file};
 use crate::record::session::{SESSION_SCHEMA, Session};
 use crate::search::interrupt::Interrupt;
 use crate::search::progress::say;
+use crate::session::core_kinds;
 use crate::session::engine::Engine;
 use crate::session::faster;
 use crate::session::gpus;
@@ -44,6 +45,7 @@ pub(super) fn begin(
     let chosen = chosen(args, &given, program, interrupt)?;
     let settled = settled(args, &given, chosen, program)?;
     warn_of_job(args, &given, &settled.placed.engine);
+    warn_of_cores(&given, &settled);
     let (folder, lock) = new_folder(args, &given)?;
     let begun = session(args, &given, &settled, &folder).and_then(|session| {
         if args.shared_folder {
@@ -203,6 +205,17 @@ fn warn_of_job(args: &TuneArgs, given: &Given, engine: &Engine) {
     let Some(job) = &given.job else { return };
     let said = job.warnings(given.asked_s, given.budget_s, args.local);
     said.iter().chain(&uneven(job, engine)).for_each(|sentence| say(&format!("warning: {sentence}")));
+}
+
+/// Says where runs on this host alone would have equal shares on cores of several kinds.
+fn warn_of_cores(given: &Given, settled: &Settled) {
+    let PlacedEngine { engine, hosts, .. } = &settled.placed;
+    if given.simulated.is_some() || hosts.len() > 1 || settled.unequal.differs() {
+        return;
+    }
+    if let Some(sentence) = core_kinds::warning(&given.facts, engine) {
+        say(&format!("warning: {sentence}"));
+    }
 }
 
 /// The folder of the session with its lock.
