@@ -203,6 +203,10 @@ pub fn rows<T: ParquetRow>(bytes: Vec<u8>) -> Result<Vec<T>, Fault> {
             return Err(Fault::Newer(found));
         }
     }
+    // The number of its rows, which the footer alone states then, may be any.
+    if frame.width() == 0 && frame.height() > 0 {
+        return Err(Fault::Damaged(format!("it has none of the columns of {}, as {}", T::KIND, T::COLUMNS[0].0)));
+    }
     let mut maps = vec![Map::new(); frame.height()];
     for &(name, kind) in T::COLUMNS {
         // Columns that files of older builds lack are nulls where a row may lack them; for others the row says what is missing.
@@ -229,7 +233,10 @@ pub fn cells(bytes: Vec<u8>) -> Result<(Vec<String>, Vec<Vec<String>>), String> 
     let decoded = catch_unwind(AssertUnwindSafe(|| decode(bytes, is_plain)));
     let frame = decoded.map_err(|_| "a page differs from what the footer says".to_owned())?;
     let frame = frame.map_err(|error| error.to_string())?;
-    let names = frame.get_column_names().iter().map(|name| name.to_string()).collect();
+    let names: Vec<String> = frame.get_column_names().iter().map(|name| name.to_string()).collect();
+    if names.is_empty() {
+        return Err("it has no columns of numbers, truths or words".to_owned());
+    }
     let text = |column: &Column, row: usize| {
         let value = column.get(row).map_err(|error| error.to_string())?;
         Ok(if value.is_null() { String::new() } else { value.str_value().into_owned() })
@@ -399,7 +406,7 @@ mod tests {
         let path = folder.path().join("trials.parquet");
         write(&path, &[PhaseTime::default()]).unwrap();
         let message = read::<Row>(&path).unwrap_err().to_string();
-        assert!(message.contains("schema_version"), "{message}");
+        assert!(message.contains("it has none of the columns of rows, as schema_version"), "{message}");
         write(&path, &[Row { schema_version: ROW_SCHEMA + 1, ..row(0) }]).unwrap();
         assert!(matches!(read::<Row>(&path), Err(RecordError::Newer { .. })));
     }
